@@ -9,7 +9,7 @@
 #   make versions            the README's script and a short DQN training on TensorFlow 2.16, 2.18 and 2.21
 #   make reliability         the fault matrix on one TensorFlow (up to an hour)
 #   make soak                kill a small DQN 200 times at random moments, a group of four as often, and more (80 minutes)
-#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; two and a half hours)
+#   make bench               measure all figures of docs/performance.md (ARGS="--only R5,R6"; an hour and a half)
 #   make gpu-check           what only a GPU can show, as one table, in .venv-gpu (20 minutes, see docs/performance.md)
 #   make bench-peers         install the peers of some benchmarks, each in a .venv-peer-*
 #   make release             build sdist and wheel, try both as users install them (7 minutes)

@@ -3,7 +3,8 @@
 import math
 from html import escape
 
-from _report import Measured, number
+from _report import Row, number
+from figures import FIGURES
 
 WIDTH, EDGE, LINE, ROW = 480, 14, 18, 38  # pixels; narrow enough for a phone
 TICKS = (0.5, 1, 2, 4, 8)
@@ -13,40 +14,38 @@ STYLE = """text { font: 13px sans-serif; fill: #787878 } .head { font-weight: bo
 .one { opacity: 1 } .ahead { fill: #3a83d6 } .behind { fill: #d9731a }"""
 
 
-def ratios(results, order):
+def ratios(results):
     """Label -> ratios of ours to something bare, and the same to other libraries."""
     bare, others = {}, {}
-    for job in (results["jobs"][name] for name in order if name in results["jobs"]):
-        for one in (Measured(**fields) for fields in job["rows"]):
-            _, _, other = one.what.partition(" / ")
-            if one.unit or not other or other.isdigit():
-                continue
-            other = other.partition(",")[0]
-            label = f"{one.figure} {job['title'].partition(' / ')[0]} / {other}"
-            found = (bare if other.startswith("bare") else others).setdefault(label, [])
-            found.append(1 / one.value if one.target.startswith("<=") else one.value)
+    for name in (name for name in FIGURES if name in results["runs"]):
+        title = FIGURES[name].title.partition(" / ")[0]
+        for row in (Row(**fields) for fields in results["runs"][name]["rows"]):
+            other = row.what.partition(" / ")[2].partition(",")[0]
+            if not row.unit and other and not other.isdigit():
+                label = f"{name.partition('-')[0]} {title} / {other}"
+                dots = (bare if other.startswith("bare") else others).setdefault(label, [])
+                dots.append(1 / row.value if row.target.startswith("<=") else row.value)
     return bare, others
 
 
-def draw(results, order):
+def draw(results):
     """The picture as SVG; takes what `_report.markdown` does."""
-    groups = zip(("bare calls", "other libraries"), ratios(results, order))
     drawn, y = [], 0
-    for title, rows in groups:
+    for title, rows in zip(("bare calls", "other libraries"), ratios(results)):
         y += ROW
         drawn.append(f'<text x="0" y="{y}" class="head">How many times as fast as {title}</text>')
         y -= LINE // 2
-        for label, found in rows.items():
+        for label, dots in rows.items():
             y += ROW
             drawn.append(f'<text x="0" y="{y}">{escape(label)}</text>')
-            ends = dict.fromkeys([number(min(found)), number(max(found))])
+            ends = dict.fromkeys([number(min(dots)), number(max(dots))])
             drawn.append(f'<text x="{WIDTH}" y="{y}" class="end">{" to ".join(ends)}</text>')
             for tick in TICKS:
                 place = f'x1="{_x(tick):.0f}" x2="{_x(tick):.0f}" y1="{y + 5}" y2="{y + 19}"'
                 drawn.append(f'<line {place} class="{"one" if tick == 1 else "other"}"/>')
-            for each in found:
-                kind = "ahead" if each >= 1 else "behind"
-                drawn.append(f'<circle cx="{_x(each):.1f}" cy="{y + 12}" r="5" class="{kind}"/>')
+            for dot in dots:
+                kind = "ahead" if dot >= 1 else "behind"
+                drawn.append(f'<circle cx="{_x(dot):.1f}" cy="{y + 12}" r="5" class="{kind}"/>')
         y += LINE
         for tick in TICKS:
             drawn.append(f'<text x="{_x(tick):.0f}" y="{y + 15}" class="up">{tick:g}</text>')

@@ -4,11 +4,11 @@ What is measured is the checkout that `BENCH_CHECKOUT` names, this one by defaul
 first in `sys.path`, here and in the processes, and its examples are what `example` finds.
 """
 
-import contextlib
 import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ RATE = re.compile(r"^\w+/s: ([0-9.]+)$", re.MULTILINE)
 RETURNED = "RETURNED "
 LIMIT = 600  # seconds, after which a program is taken to hang
 
-sys.path.insert(0, str(CHECKOUT))
+sys.path[:0] = [str(CHECKOUT), str(HERE / "peers")]
 
 
 def example(name):
@@ -28,42 +28,23 @@ def example(name):
     sys.path.insert(0, str(CHECKOUT / "examples" / name))
 
 
-def peer_python(name):
-    """The interpreter of a peer of `benchmarks/peers`.
-
-    Raises:
-      FileNotFoundError: it is not installed.
-    """
-    python = ROOT / f".venv-peer-{name}" / "bin" / "python"
-    if not python.exists():
-        raise FileNotFoundError(f"{python} is missing: run make bench-peers, or add --alone.")
-    return python
-
-
-@contextlib.contextmanager
-def pinned(cores):
-    """Keeps this process, and those that it starts in the block, on so many of its cores."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(allowed)[:cores])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
-
-
 def on_cores(cores, measure, *arguments, **options):
     """A side of a contest: what `measure` returns where it has so many cores."""
 
     def side():
-        with pinned(cores):
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(allowed)[:cores])
+        try:
             return measure(*arguments, **options)
+        finally:
+            os.sched_setaffinity(0, allowed)
 
     return side
 
 
-def begin(command, python=sys.executable):
+def begin(command, python=sys.executable, checkout=CHECKOUT, **options):
     """Starts a script, or a function and its arguments; returns the process, which has `stdout`."""
-    environment = dict(os.environ, PYTHONPATH=str(CHECKOUT))
+    environment = dict(os.environ, PYTHONPATH=str(checkout), BENCH_CHECKOUT=str(checkout))
     if python != sys.executable:  # this project would hide the tensorpack of a peer
         del environment["PYTHONPATH"]
     if callable(command[0]):
@@ -77,21 +58,25 @@ def begin(command, python=sys.executable):
         stderr=subprocess.STDOUT,
         universal_newlines=True,
         env=environment,
+        **options,
     )
 
 
-def output_of(*command, python=sys.executable):
-    """What a program prints, given as for `begin`.
+def output_of(*command, limit=LIMIT, **options):
+    """What a program prints; the arguments are those of `begin`.
 
     Raises:
-      RuntimeError: it failed.
-      subprocess.TimeoutExpired: it took longer than ten minutes, and was killed.
+      RuntimeError: it failed, or took longer than the limit and was killed with its children.
     """
-    with begin(command, python) as child:
+    is_outer = os.getsid(0) != os.getpid()  # or this process leads the session of the outer call
+    with begin(command, start_new_session=is_outer, **options) as child:
         try:
-            text, _ = child.communicate(timeout=LIMIT)
-        finally:
-            child.kill()
+            text, _ = child.communicate(timeout=limit)
+        except BaseException as error:
+            os.killpg(child.pid, signal.SIGKILL) if is_outer else child.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            text = f"{child.communicate()[0]}\nkilled after {limit:.0f} s"
     if child.returncode:
         raise RuntimeError(f"{command} ended with {child.returncode}:\n{text}")
     return text
@@ -109,11 +94,14 @@ def returned(text):
 
 def rate_of(script, *flags, peer):
     """The number of a line such as "updates/s: 7.5" that a script of `peers/` prints."""
-    text = output_of(HERE / "peers" / script, *flags, python=peer_python(peer))
+    python = ROOT / f".venv-peer-{peer}" / "bin" / "python"
+    if not python.exists():
+        raise FileNotFoundError(f"{python} is missing: run make bench-peers, or add --alone.")
+    text = output_of(HERE / "peers" / script, *flags, python=python)
     return float(RATE.search(text).group(1))
 
 
 if __name__ == "__main__":
     module, name, arguments = json.loads(sys.argv[1])
-    found = getattr(importlib.import_module(module), name)(*arguments)
-    sys.stdout.write(RETURNED + json.dumps(found) + "\n")
+    outcome = getattr(importlib.import_module(module), name)(*arguments)
+    sys.stdout.write(RETURNED + json.dumps(outcome) + "\n")

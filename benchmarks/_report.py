@@ -1,46 +1,39 @@
-"""Results of benchmarks: the line a figure prints, and the table in docs/performance.md.
+"""The table of docs/performance.md, made from the kept results; `_chart.py` draws them."""
 
-A figure prints each row as a line (`report`), which `run.py` and `compare.py` read (`parse`).
-`merge`, `markdown` and `insert` turn results into text and touch no file; `_chart.py` draws them.
-"""
-
-import json
 import sys
 from collections import Counter
-from typing import NamedTuple
+from typing import Dict, NamedTuple
 
-PREFIX = "RESULT "
+from figures import FIGURES
+
 BEGIN = "<!-- measured: written by make bench, do not edit -->"
 END = "<!-- measured: end -->"
-NOT_MEASURED = "not measured"  # how the status of a job that could not be run begins
 HEAD = "| # | figure | measured | target | held against (medians) |\n|---|---|---|---|---|\n"
-DIGITS = 3  # that count
 
 
-class Measured(NamedTuple):
-    """A row of the table in docs/performance.md."""
+class Row(NamedTuple):
+    """A row of the table, as docs/performance/results.json keeps it."""
 
-    figure: str  # its name, as "R5"
-    what: str  # was measured, in a few words; tells apart the rows of one figure
-    value: float  # for a ratio, the median of the pairs
-    unit: str = ""  # of the value; empty for a ratio
-    target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none
-    peer: str = ""  # what it was compared with, and its number, as "tensorpack 0.11: 7.0 it/s"
-    note: str = ""  # what a reader must know to judge it, as "prototype"; empty mostly
+    what: str  # is measured, in a few words; tells apart the rows of one figure
+    value: float  # the median of the rounds
+    unit: str  # of the value; empty for a ratio
+    target: str  # as ">= 0.95" or "<= 20"; empty where there is none
+    medians: Dict[str, float]  # of the sides, ours first
+    medians_unit: str
 
+    def verdict(self):
+        """The target, and whether the value reaches it."""
+        sign, _, bound = self.target.partition(" ")
+        if not self.target:
+            return ""
+        met = {">=": self.value >= float(bound), "<=": self.value <= float(bound)}[sign]
+        return f"{self.target}: {'yes' if met else '**no**'}"
 
-def is_met(measured):
-    """Whether the value reaches the target; None where there is no target.
-
-    Raises:
-      ValueError: the target is neither ">= NUMBER" nor "<= NUMBER".
-    """
-    if not measured.target:
-        return None
-    sign, _, bound = measured.target.partition(" ")
-    if sign not in (">=", "<="):
-        raise ValueError(f"A target is '>= NUMBER' or '<= NUMBER', not {measured.target!r}.")
-    return measured.value >= float(bound) if sign == ">=" else measured.value <= float(bound)
+    def cells(self):
+        """What the table has of it, but for the name of the figure."""
+        measured = f"{number(self.value)} {self.unit}".strip()
+        others = medians_text(self.medians, self.medians_unit) if len(self.medians) > 1 else ""
+        return [self.what, measured, self.verdict(), others]
 
 
 def say(text, end="\n"):
@@ -49,51 +42,34 @@ def say(text, end="\n"):
     sys.stdout.flush()
 
 
-def report(*measured):
-    """Writes each `Measured` as a line of its own; call it last."""
-    for one in measured:
-        is_met(one)  # a wrong target is found where it was written
-        say(PREFIX + json.dumps(one._asdict(), sort_keys=True))
+def number(value):
+    """Three digits of a number, and all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def parse(text):
-    """The figures in what a benchmark printed, a list of `Measured`; passes over other lines."""
-    lines = [line for line in text.splitlines() if line.startswith(PREFIX)]
-    return [Measured(**json.loads(line[len(PREFIX) :])) for line in lines]
+def medians_text(numbers, unit):
+    """Numbers by name as text."""
+    return f"{', '.join(f'{name} {number(each)}' for name, each in numbers.items())} {unit}"
 
 
-def merge(old, new):
-    """The results to keep, as {"machine": text, "jobs": {name: job}}, or {} for none.
-
-    New ones take the place of old ones, but for what was not measured now. Results of another
-    machine are left out: one table is of one machine.
-    """
-    jobs = dict(old["jobs"]) if old.get("machine") == new["machine"] else {}
-    for name, job in new["jobs"].items():
-        if name not in jobs or not job["status"].startswith(NOT_MEASURED):
-            jobs[name] = job
-    return {"machine": new["machine"], "jobs": jobs}
+def line(*cells):
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
-def markdown(results, order):
-    """The table and what it was measured on, as Markdown.
-
-    Rows that have neither a target nor a peer are left out.
-
-    Args:
-      results: as from `merge`; a job is made by `run.result`.
-      order: names of jobs; those without a result are left out.
-    """
-    jobs = [results["jobs"][name] for name in order if name in results["jobs"]]
-    dates = Counter(job["date"] for job in jobs)
-    day = max(dates, key=dates.get)
-    others = {job["figure"]: job["date"] for job in jobs if job["date"] != day}
-    measured = ", ".join([day, *(f"{figure} {date}" for figure, date in others.items())])
-    used = Counter()
-    for job in jobs:
-        used.update(each for text in job["versions"].values() for each in text.split(", "))
-    lines = [f"{results['machine']}; {measured}.", "", f"{', '.join(sorted(used))}.", "", HEAD]
-    return "\n".join(lines) + "".join(f"{row}\n" for job in jobs for row in _rows(job)).strip()
+def markdown(results):
+    """What was measured on, and the table, as Markdown; `results` are as `run.py` keeps them."""
+    runs = {name: results["runs"][name] for name in FIGURES if name in results["runs"]}
+    day = Counter(run["date"] for run in runs.values()).most_common(1)[0][0]
+    others = [f", {name} {run['date']}" for name, run in runs.items() if run["date"] != day]
+    versions = sorted({each for text in results["versions"].values() for each in text.split(", ")})
+    table = HEAD
+    for name, run in runs.items():
+        for row in (Row(**fields) for fields in run["rows"]):
+            what, *cells = row.cells()
+            where = FIGURES[name].where
+            table += line(name.partition("-")[0], f"{what}, {where}" if where else what, *cells)
+    return f"{results['machine']}; {day}{''.join(others)}.\n\n{', '.join(versions)}.\n\n{table}"
 
 
 def insert(page, text):
@@ -106,33 +82,4 @@ def insert(page, text):
     old, end, after = rest.partition(END)
     if not begin or not end or BEGIN in rest or END in before + old + after:
         raise ValueError(f"The page must have the lines {BEGIN!r} and {END!r}, once each.")
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
-
-
-def _rows(job):
-    if job["status"] != "ok":
-        yield _row(job["figure"], _at(job["title"], job), job["status"], "", "")
-        return
-    for one in (Measured(**fields) for fields in job["rows"]):
-        if not one.target and one.unit:
-            continue
-        what = f"{one.what} ({one.note})" if one.note else one.what
-        measured = f"{number(one.value)} {one.unit}".strip()
-        target = f"{one.target}: {'yes' if is_met(one) else '**no**'}" if one.target else ""
-        peer = one.peer.replace(f" {one.peer.rpartition(' ')[2]},", ",")  # the unit only once
-        yield _row(one.figure, _at(what, job), measured, target, peer)
-
-
-def _at(what, job):
-    return f"{what}, {job['where']}" if job["where"] else what
-
-
-def _row(*cells):
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def number(value):
-    """Three digits of a number, and all of those before the point."""
-    if abs(value) >= 10**DIGITS:
-        return f"{value:,.0f}"
-    return f"{value:.{DIGITS}g}"
+    return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}"

@@ -2,70 +2,60 @@
 
     python benchmarks/gpu_check.py [--only rates,memory] [--steps 1000] [--anywhere]
 
-Each step is a process of its own, or several, and the next one runs whatever became of it; what a
-failed one printed is kept in build/gpu-check. Where there is no GPU, nothing is run and nothing is
-claimed: `--anywhere` runs the steps nevertheless, to try this script. The exit code is 1 if a step
-failed, or if there is no GPU.
+A step yields lines of the table; the next one runs whatever became of it. What a failed one printed
+is kept in build/gpu-check. Without a GPU nothing is run: `--anywhere` runs the steps nevertheless,
+to try this script. The exit code is 1 if a step failed, or if there is no GPU.
 """
 
 import argparse
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import memory as resident_memory
-from _programs import HERE, ROOT, begin, output_of, returned
-from _report import parse, say
+from _programs import ROOT, begin, output_of, returned
+from _report import line, say
 from dqn import bare, train_dqn, whole
+from run import rows_of
 
 from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import NVMLContext
 
 NOT_THERE = "has no effect here"  # how tfutils.precision refuses what this device does not have
-ROW = "{:16} {:9} {:>6}  {}"
 SMALL = ["--memory-size", "5000", "--init-memory-size", "1000", "--eval-every", "1000000"]
 WHERE = re.compile(r"Where the time goes: .*")
-EPOCH, SAVED = resident_memory.EPOCH, re.compile(r"Model saved to \S+model-(\d+)")
-
-
-class Skipped(Exception):
-    """A step cannot be run here; the message says why."""
+SAVED = re.compile(r"Model saved to \S+model-(\d+)")
 
 
 def doctor(args):
     """What `tensorpack doctor` says of TensorFlow and the device."""
     lines = output_of("-m", "tensorpack", "doctor").splitlines()
-    return [line for line in lines if line.startswith(("tensorflow", "GPUs"))]
+    return [text for text in lines if text.startswith(("tensorflow", "GPUs"))]
 
 
 def rates(args):
     """Updates per second of the main job, with eight games, beside the bare update, in each way."""
     errors = []
-    for xla in ([], ["--xla"]):
-        for precision in ("fp32", "bf16", "fp16"):
+    for precision in ("fp32", "bf16", "fp16"):
+        for xla in ([], ["--xla"]):
             flags = ["--precision", precision, *xla]
             # what XLA compiles is compiled before the steps that count
             job = [*flags, "--num-players", "8", "--warm-up", args.steps if xla else 60]
-            name = " ".join([precision, *xla])
             try:
                 alone = bare(args.seconds, flags)
-                run = whole(args.steps, args.rom, job)
-                staged = whole(args.steps, args.rom, [*job, "--staging"])
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                rates = [whole(args.steps, args.rom, [*job, *more]) for more in ([], ["--staging"])]
+            except RuntimeError as error:
                 if NOT_THERE in str(error):
-                    yield f"{name}: refused, as this device does not have it"
+                    yield f"{flags}: refused, as this device does not have it"
                 else:
-                    errors.append(f"{name}: {error}")
+                    errors.append(f"{flags}: {error}")
                 continue
-            yield (
-                f"{name}: bare {alone:.1f} updates/s; main job {run:.1f} ({run / alone:.2f}); "
-                f"with staging {staged:.1f} ({staged / alone:.2f})"
-            )
+            run, staged = (f"{rate:.1f} ({rate / alone:.2f})" for rate in rates)
+            yield f"{flags}: bare {alone:.1f} updates/s; main job {run}; with staging {staged}"
     if errors:
         raise RuntimeError("\n".join(errors))
 
@@ -76,41 +66,30 @@ def where(args):
     return [f"{returned(text):.2f} updates/s", *WHERE.findall(text)]
 
 
-def nchw(args):
-    """Layers and exports with channels first."""
-    return output_of(HERE / "nchw.py").strip().splitlines()[-2:]
-
-
 def towers(args):
     """The main job on two GPUs against one."""
     if get_num_gpu() < 2 and not args.anywhere:
-        raise Skipped("it needs two GPUs")
+        return ["not run: it needs two GPUs"]
     one, two = (whole(args.steps, args.rom, ["--towers", n]) for n in (1, 2))
     return [f"one {one:.1f} updates/s, two {two:.1f} ({two / one:.2f})"]
-
-
-def figures(name, *flags):
-    """The results of a figure, as lines."""
-    for each in parse(output_of(HERE / "run.py", name, *flags)):
-        yield f"{each.figure} {each.what}: {each.value:.4g} {each.unit} ({each.peer})"
 
 
 def r1(args):
     """The main job against the bare update, in pairs, also where nine of ten actions are chosen."""
     common = ["--pairs", args.pairs, "--steps", args.steps, "--rom", args.rom]
-    yield from figures("R1", *common)
-    yield from figures("R1", *common, "--exploration", "0.1", "--num-players", "4")
+    for more in ([], ["--exploration", "0.1", "--num-players", "4"]):
+        yield from (" ".join(row.cells()) for row in rows_of("R1", *common, *more))
 
 
 def r5(args):
     """A step of a trainer against the bare callable."""
-    return figures("R5", "--pairs", args.pairs)
+    return [" ".join(row.cells()) for row in rows_of("R5", "--pairs", args.pairs)]
 
 
 def memory(args):
     """What is used of the first GPU, by all programs, over the steps of a run."""
     measure = used if get_num_gpu() else resident_memory.resident
-    points = resident_memory.whole(args.rom, 5000, args.memory_steps // 10, 10, measure=measure)
+    points = resident_memory.whole(args.rom, 5000, args.steps // 2, 10, measure=measure)
     shown = ", ".join(f"{megabytes:.0f} after {step}" for step, megabytes in points)
     grown = points[-1][1] - points[1][1]
     return [f"MB: {shown}", f"{grown:+.0f} MB from step {points[1][0]} to {points[-1][0]}"]
@@ -142,57 +121,41 @@ def interrupt(args):
             raise RuntimeError(f"Ctrl-C ended the run with {code}:\n{text}")
         saved = int(SAVED.findall(text)[-1])
         again = output_of(program, *flags, "--resume", "must")
-        ended = [int(step) for step in EPOCH.findall(again)]
+        ended = [int(step) for step in resident_memory.EPOCH.findall(again)]
         if saved < args.steps or ended[-1] != 4 * args.steps or ended[0] <= saved - args.steps:
             raise RuntimeError(f"saved at {saved}, resumed to {ended}:\n{text}\n{again}")
         return [f"ended in {took:.1f} s, saved at step {saved}, resumed, epochs ended at {ended}"]
 
 
 def tests(args):
-    """The tests that need a GPU."""
-    try:
-        text = output_of(
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "gpu",
-            ROOT / "tests" / "callbacks",
-        )
-    except RuntimeError as error:
-        if "No module named pytest" in str(error):
-            raise Skipped("pytest is not installed") from error
-        raise
-    return text.strip().splitlines()[-1:]
+    """The tests that need a GPU, and those of layers with channels first, which differ there."""
+    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m"]
+    for marked, path in (("gpu", "callbacks"), ("", "models/test_channels_first.py")):
+        yield output_of(*pytest, marked, ROOT / "tests" / path).strip().splitlines()[-1]
 
 
 STEPS = {
-    each.__name__: each
-    for each in (doctor, interrupt, nchw, memory, where, r5, rates, r1, towers, tests)
+    step.__name__: step for step in (doctor, interrupt, memory, where, r5, rates, r1, towers, tests)
 }
 
 
 def run(name, args):
-    """Runs a step, prints its rows as they come, and returns whether it did not fail."""
-    start, failed = time.perf_counter(), False
+    """Runs a step, prints its lines as they come, and returns whether it did not fail."""
+    start = time.perf_counter()
 
-    def show(outcome, line):
-        say(ROW.format(name, outcome, f"{time.perf_counter() - start:.0f} s", line))
+    def show(outcome, text):
+        say(line(name, outcome, f"{time.perf_counter() - start:.0f} s", text), end="")
 
     try:
-        for line in STEPS[name](args):
-            show("ok", line)
-    except Skipped as why:
-        show("not run", str(why))
-    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-        args.logs.mkdir(parents=True, exist_ok=True)
-        (args.logs / f"{name}.txt").write_text(f"{error}\n{getattr(error, 'output', None) or ''}")
-        failed = True
-        last = str(error).strip().splitlines()[-1]
-        show("failed", f"{last[:200]} (all of it: {args.logs / name}.txt)")
-    return not failed
+        for text in STEPS[name](args):
+            show("ok", text)
+    except (RuntimeError, OSError) as error:
+        log = ROOT / "build" / "gpu-check" / f"{name}.txt"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(str(error))
+        show("failed", f"{str(error).strip().splitlines()[-1][:200]} (all of it: {log})")
+        return False
+    return True
 
 
 def main(argv=None):
@@ -202,23 +165,18 @@ def main(argv=None):
     add("--only", metavar=",".join(STEPS), default=",".join(STEPS))
     add("--seconds", type=float, default=10.0, help="of a bare update (default: 10)")
     add("--steps", type=int, default=1000, help="of the main job (default: 1000)")
-    add("--memory-steps", type=int, default=5000, help="over which memory is read (default: 5000)")
     add("--pairs", type=int, default=3, help="of R1 and R5 (default: 3)")
     add("--anywhere", action="store_true", help="also where there is no GPU")
     add("--rom", default="breakout.bin")
-    add("--logs", type=Path, default=ROOT / "build" / "gpu-check")
     args = parser.parse_args(argv)
     unknown = set(args.only.split(",")).difference(STEPS)
     if unknown:
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     gpus = get_num_gpu()
     say(f"{gpus} GPUs, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    say(ROW.format("step", "outcome", "time", "what"))
     if not gpus and not args.anywhere:
-        why = "this machine has no GPU, or CUDA_VISIBLE_DEVICES hides it"
-        for name in args.only.split(","):
-            say(ROW.format(name, "not run", "", why))
-        sys.exit(1)
+        sys.exit("not run: this machine has no GPU, or CUDA_VISIBLE_DEVICES hides it")
+    say("| step | outcome | time | what |\n|---|---|---|---|")
     failed = [name for name in args.only.split(",") if not run(name, args)]
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 

@@ -1,28 +1,24 @@
-"""R11: photographs decoded, augmented and batched: the usual pipelines of ImageNet, in images/s."""
+"""R11: photographs decoded, augmented and batched for training on ImageNet, in images/s."""
 
-import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
+import _images
 import cv2
 import numpy as np
-from _contest import Contest
-from _programs import HERE, rate_of
-
-sys.path.insert(0, str(HERE / "peers"))
-
-import _images
 from _clock import per_second
+from _contest import Contest
+from _programs import rate_of
 
 import tensorpack.dataflow as df
 
-PEERS = ("torchvision", "torchvision-tensors", "albumentations", "grain")
-BARE = {"training": _images.bare_training, "inference": _images.bare_inference}
+PEERS = ("torchvision", "albumentations", "grain")
 SYNSET = "n01440764"
 
 
-def photographs(seconds=2.5, kinds=_images.KINDS, counts=(1, 2)):
-    """Photographs read, augmented and batched, for training and for inference.
+def photographs(seconds=2.5, counts=(1, 2)):
+    """Photographs read, augmented and batched, as for training.
 
     In one process against a loop over the same calls of OpenCV, and from worker processes against
     other libraries.
@@ -31,43 +27,37 @@ def photographs(seconds=2.5, kinds=_images.KINDS, counts=(1, 2)):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         paths = write_imagenet(folder)
-        for kind in kinds:
+        yield Contest(
+            "images for training, in one process / bare OpenCV calls",
+            {"run": partial(ours, folder, 0, seconds), "bare": partial(bare, paths, seconds)},
+            unit="/s",
+            target=">= 0.9",
+        )
+        for count in counts:
+            flags = ["--folder", folder / "train" / SYNSET]
+            flags += ["--processes", count, "--seconds", seconds, "--library"]
             yield Contest(
-                f"images for {kind}, in one process / bare OpenCV calls",
+                f"images for training, {count} process{'es' if count > 1 else ''} / the best peer",
+                {"run": partial(ours, folder, count, seconds)},
                 {
-                    "run": lambda kind=kind: ours(kind, folder, 0, seconds),
-                    "bare": lambda kind=kind: bare(kind, paths, seconds),
+                    name: partial(rate_of, "image_loaders.py", *flags, name, peer="images")
+                    for name in PEERS
                 },
                 unit="/s",
-                target=">= 0.9",
+                target=">= 1",
             )
-            for count in counts:
-                flags = ["--folder", folder / "train" / SYNSET, "--kind", kind]
-                flags += ["--processes", count, "--seconds", seconds]
-                name = f"{count} process{'es' if count > 1 else ''}"
-                yield Contest(
-                    f"images for {kind}, {name} / the best peer",
-                    {"run": lambda kind=kind, count=count: ours(kind, folder, count, seconds)},
-                    {each: peer(each, flags) for each in PEERS},
-                    unit="/s",
-                    target=">= 1",
-                )
 
 
-def peer(library, flags):
-    """What measures another library."""
-    script = "image_loaders.py"
-    return lambda: rate_of(script, "--library", library, *flags, peer="images")
-
-
-def ours(kind, folder, processes, seconds):
+def ours(folder, processes, seconds):
     """Images per second of this project, in this process if `processes` is 0."""
     if processes:
         files = df.RepeatedData(df.dataset.ILSVRC12Files(folder, "train", meta_dir=folder), -1)
-        flow = df.MultiProcessMapAndBatchData(files, processes, ReadAndAugment(kind), _images.BATCH)
+        flow = df.MultiProcessMapAndBatchData(files, processes, read_and_augment, _images.BATCH)
     else:
         photographs = df.RepeatedData(df.dataset.ILSVRC12(folder, "train", meta_dir=folder), -1)
-        flow = df.BatchData(df.AugmentImageComponent(photographs, augmentors(kind)), _images.BATCH)
+        flow = df.BatchData(
+            df.AugmentImageComponent(photographs, AUGMENTORS.augmentors), _images.BATCH
+        )
     flow.reset_state()
     try:
         return images_per_second((images for images, _ in flow), seconds)
@@ -75,15 +65,14 @@ def ours(kind, folder, processes, seconds):
         flow.close()
 
 
-def bare(kind, paths, seconds):
+def bare(paths, seconds):
     """Images per second of a loop over the calls of OpenCV, in this process."""
     rng = np.random.RandomState(0)
 
     def batches():
         while True:
-            yield np.stack(
-                [BARE[kind](paths[i], rng) for i in rng.randint(len(paths), size=_images.BATCH)]
-            )
+            batch = [paths[i] for i in rng.randint(len(paths), size=_images.BATCH)]
+            yield np.stack([_images.bare_training(path, rng) for path in batch])
 
     return images_per_second(batches(), seconds)
 
@@ -91,24 +80,6 @@ def bare(kind, paths, seconds):
 def images_per_second(batches, seconds):
     """Of an endless iterator of batches."""
     return per_second(batches, seconds, _images.BATCH, _images.check, _images.WARM_UP)
-
-
-def augmentors(kind):
-    """What is done to a photograph."""
-    last = df.imgaug.MapImage(_images.normalize)
-    if kind == "inference":
-        return [
-            df.imgaug.ResizeShortestEdge(_images.SHORTEST),
-            df.imgaug.CenterCrop(_images.SIZE),
-            last,
-        ]
-    jitter = [
-        df.imgaug.BrightnessScale(_images.JITTER),
-        df.imgaug.Contrast(_images.JITTER, rgb=False),
-        df.imgaug.Saturation(_images.JITTER[1] - 1, rgb=False),
-    ]
-    crop = df.imgaug.GoogleNetRandomCropAndResize(target_shape=_images.SIZE)
-    return [crop, df.imgaug.Flip(horiz=True), df.imgaug.RandomOrderAug(jitter), last]
 
 
 def write_imagenet(folder):
@@ -120,12 +91,23 @@ def write_imagenet(folder):
     return paths
 
 
-class ReadAndAugment:
-    """Makes `[image, label]` of `[path, label]`, in a process of its own."""
+AUGMENTORS = df.imgaug.AugmentorList(
+    [
+        df.imgaug.GoogleNetRandomCropAndResize(target_shape=_images.SIZE),
+        df.imgaug.Flip(horiz=True),
+        df.imgaug.RandomOrderAug(
+            [
+                df.imgaug.BrightnessScale(_images.JITTER),
+                df.imgaug.Contrast(_images.JITTER, rgb=False),
+                df.imgaug.Saturation(_images.JITTER[1] - 1, rgb=False),
+            ]
+        ),
+        df.imgaug.MapImage(_images.normalize),
+    ]
+)
 
-    def __init__(self, kind):
-        self._augmentors = df.imgaug.AugmentorList(augmentors(kind))
 
-    def __call__(self, datapoint):
-        path, label = datapoint
-        return [self._augmentors.augment(cv2.imread(path, cv2.IMREAD_COLOR)), label]
+def read_and_augment(datapoint):
+    """Makes `[image, label]` of `[path, label]`, in a worker process."""
+    path, label = datapoint
+    return [AUGMENTORS.augment(cv2.imread(path, cv2.IMREAD_COLOR)), label]

@@ -4,19 +4,18 @@
     python benchmarks/run.py [--only R5,R6] [--quick]        a table of them
     python benchmarks/run.py --write                         the page from the kept results
 
-- A figure is a function that yields contests (`_contest.py`): a row of the table, with its target
-  and the sides it is measured by, ours first. It has no loop, no command line and no output.
+- `figures.py` lists the figures. A figure is a function that yields contests (`_contest.py`): a row
+  of the table, with its target and the sides it is measured by, ours first.
 - The sides take turns, A B A B, because the speed of a machine varies: a round gives a number, as
   the ratio of ours and the best of the others, and the median of the rounds is the result.
-- `figures.py` lists the figures: function, peers, minutes, and the runs that make the table.
 - What has to be a process of its own is a function, too, which `_programs.fresh` calls in one.
 - Peers are scripts in `peers/` that print a rate, each run by the interpreter of its environment.
-- A figure runs alone in a process; for the table this program starts processes, reads their
-  `RESULT` lines (`_report.py`), and writes the page and its chart (`_chart.py`).
+- For the table each figure is a process, whose rows are kept in docs/performance/results.json;
+  `_report.py` makes the table of them, `_chart.py` the picture.
 
-A figure whose peers are not installed is not measured, with a warning; one that fails is shown as
-failed, and the exit code is 1. The results are kept in docs/performance/results.json, so that
-`--only` renews some rows. `--quick` measures one pair each, prints the table and writes nothing.
+A figure whose peers are not installed is left out, and says so; if one fails, the exit code is 1.
+What is not measured keeps its rows, if they are of this machine. `--quick` measures one pair each,
+prints the table and writes nothing.
 """
 
 import argparse
@@ -25,17 +24,16 @@ import importlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from _chart import draw
-from _contest import parser_of, results
-from _programs import HERE, ROOT
-from _report import NOT_MEASURED, insert, markdown, merge, parse, report, say
-from figures import FIGURES, ROM, TF2
+from _contest import measure, parser_of
+from _programs import HERE, RETURNED, ROOT, output_of, returned
+from _report import Row, insert, line, markdown, say
+from figures import FIGURES, TF1, TF2
 
 PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "docs" / "performance" / "results.json"
@@ -46,54 +44,44 @@ PACKAGES = (
     *["envpool", "sample-factory", "array-record", "webdataset", "datasets"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
-RUNS = {name + run.suffix: (name, run) for name, each in FIGURES.items() for run in each.runs}
-KILL_GRACE = 10  # seconds
 
 
-def measure(name, argv):
-    """Measures one figure in this process, and prints its results."""
+def measure_here(name, argv):
+    """Measures one figure in this process; prints its rows, and again for `rows_of`."""
     figure = FIGURES[name]
     module, _, attribute = figure.function.partition(".")
     function = getattr(importlib.import_module(module), attribute)
     parser = parser_of(name, function, figure.pairs)
-    args, flags = parser.parse_known_args(argv)
+    args, flags = parser.parse_known_args([*figure.flags, *argv])
     wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
     if flags and "flags" not in wanted:
         parser.error(f"unrecognized arguments: {' '.join(flags)}")
-    given = dict(vars(args), flags=flags)
-    contests = function(**{key: given[key] for key in wanted})
-    report(*results(name, contests, args.pairs, args.alone))
+    values = dict(vars(args), flags=flags)
+    contests = function(**{key: values[key] for key in wanted})
+    rows = measure(contests, args.pairs, args.alone)
+    say("".join(line(name, *row.cells()) for row in rows), end="")
+    say(RETURNED + json.dumps([row._asdict() for row in rows]))
 
 
-def python_of(environment):
-    """The interpreter of an environment; this one for the one that this runs in."""
-    path = ROOT / environment / "bin" / "python"
-    return sys.executable if environment == TF2 else str(path)
+def rows_of(name, *flags, **options):
+    """The rows of a figure, measured in a process; options are those of `output_of`."""
+    text = output_of(HERE / "run.py", name, *flags, **options)
+    return [Row(**fields) for fields in returned(text)]
 
 
-def environments_of(name):
-    """Of a run: its own, and those of the peers."""
-    figure, run = RUNS[name]
-    return [run.environment, *(f".venv-peer-{peer}" for peer in FIGURES[figure].peers)]
+def environments_of(figure):
+    """Name -> interpreter, of the figure itself and of its peers."""
+    names = [figure.environment, *(f".venv-peer-{peer}" for peer in figure.peers)]
+    paths = {name: str(ROOT / name / "bin" / "python") for name in names}
+    return {name: sys.executable if name == TF2 else path for name, path in paths.items()}
 
 
-def missing(name):
-    """Why a run cannot take place, empty if it can."""
-    lacking = [each for each in environments_of(name) if not os.path.exists(python_of(each))]
-    if not lacking:
-        return ""
-    remedy = "run make bench-peers" if "peer" in lacking[0] else f"no {lacking[0]}"
-    return f"{NOT_MEASURED}: {remedy}"
-
-
-def versions_of(environment):
-    """What is installed in an environment, as text."""
-    python = python_of(environment)
+def versions_of(python):
+    """What is installed beside an interpreter, as text."""
     listed = subprocess.check_output([python, "-m", "pip", "list", "--format", "freeze"], text=True)
-    found = dict(line.lower().replace("_", "-").split("==")[:2] for line in listed.split())
-    shown = [f"{name} {found[name]}" for name in PACKAGES if name in found]
-    version = subprocess.check_output([python, "--version"], text=True).strip()
-    return ", ".join([version, *shown])
+    versions = dict(each.lower().replace("_", "-").split("==")[:2] for each in listed.split())
+    shown = [f"{name} {versions[name]}" for name in PACKAGES if name in versions]
+    return ", ".join([subprocess.check_output([python, "--version"], text=True).strip(), *shown])
 
 
 def machine():
@@ -104,134 +92,101 @@ def machine():
     return f"{name}, {len(os.sched_getaffinity(0))} cores, {size:.0f} GiB, no GPU used"
 
 
-def command_of(name, quick):
-    """The command line of a run."""
-    figure, run = RUNS[name]
-    flags = run.flags
-    if ROM in flags:
-        from tensorpack.RL import find_rom
-
-        flags = [find_rom("breakout.bin") if flag == ROM else flag for flag in flags]
-    short = ["--pairs", "1", *FIGURES[figure].quick] if quick else []
-    return [python_of(run.environment), str(HERE / "run.py"), figure, *flags, *short]
-
-
-def result(name, status, rows=(), versions=None):
-    """What is known of a run, in a form that JSON can hold; see `_report.markdown`."""
-    figure, run = RUNS[name]
-    return {
-        "figure": figure,
-        "title": FIGURES[figure].title,
-        "where": run.where,
-        "status": status,
-        "date": datetime.date.today().isoformat(),
-        "rows": [row._asdict() for row in rows],
-        "versions": versions or {},
-    }
-
-
 def run(name, quick):
-    """Measures the figure of a run in a process, and keeps what it printed; returns the result."""
-    limit = 3 * 60 * FIGURES[RUNS[name][0]].minutes + 60
-    text, status = _output(command_of(name, quick), limit)
-    rows = parse(text)
-    if status == "ok" and not rows:
-        status = "failed: it printed no result"
-    LOGS.mkdir(parents=True, exist_ok=True)
-    (LOGS / f"{name}.txt").write_text(text)
-    return result(name, status, rows, {each: versions_of(each) for each in environments_of(name)})
-
-
-def _output(command, limit):
-    """What a program prints, and "ok" or what is wrong; kills it and its children at the limit."""
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        universal_newlines=True,
-        cwd=str(ROOT),
-        start_new_session=True,
-    )
-    try:
-        text, _ = child.communicate(timeout=limit)
-    except BaseException as error:
-        os.killpg(child.pid, signal.SIGKILL)
-        text, _ = child.communicate(timeout=KILL_GRACE)
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
-        return text, f"failed: not ready after {limit / 60:.0f} min"
-    return text, "ok" if child.returncode == 0 else f"failed with exit code {child.returncode}"
-
-
-def chosen(only):
-    """The names of the runs of some figures.
+    """Measures a figure in a process, and keeps what it printed; returns its rows.
 
     Raises:
-      SystemExit: there is no such figure.
+      RuntimeError: it failed.
     """
-    wanted = set(only.upper().split(",")) if only else {name.upper() for name in FIGURES}
-    unknown = wanted - {name.upper() for name in FIGURES}
-    if unknown:
-        raise SystemExit(f"no such figure: {', '.join(sorted(unknown))}")
-    return [name for name, (figure, _) in RUNS.items() if figure.upper() in wanted]
+    figure, flags, log = FIGURES[name], ["--pairs", "1"] if quick else [], LOGS / f"{name}.txt"
+    if figure.environment == TF1 and figure.function.startswith("dqn."):
+        from tensorpack.RL import find_rom
+
+        flags += ["--rom", find_rom("breakout.bin")]  # the ale-py of TensorFlow 1.15 has no games
+    python, limit = environments_of(figure)[figure.environment], 60 * (1 + 3 * figure.minutes)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    try:
+        text = output_of(HERE / "run.py", name, *flags, python=python, limit=limit)
+    except RuntimeError as error:
+        log.write_text(str(error))
+        raise RuntimeError(f"failed, see {log}") from error
+    log.write_text(text)
+    return [Row(**fields) for fields in returned(text)]
 
 
 def run_all(names, quick):
-    """Runs what can be run, with a line about each; returns name to result."""
-    done = {}
+    """Runs what can be run, with a line about each; returns the results, and names that failed."""
+    runs, versions, failed = {}, {}, []
     for index, name in enumerate(names, 1):
-        figure, start, why = FIGURES[RUNS[name][0]], time.perf_counter(), missing(name)
+        figure, start = FIGURES[name], time.perf_counter()
         say(f"[{index}/{len(names)}] {name} {figure.title} ({figure.minutes:g} min) ...", end=" ")
-        done[name] = result(name, why) if why else run(name, quick)
-        status = done[name]["status"]
-        say(f"{status} after {time.perf_counter() - start:.0f} s")
-        for row in done[name]["rows"]:
-            say(f"    {row['what']}: {row['value']:.4g} {row['unit']} (target {row['target']})")
-        if status.startswith(NOT_MEASURED):
-            sys.stderr.write(f"warning: {name} is {status}\n")
-        elif status != "ok":
-            sys.stderr.write(f"warning: {name} {status}, see {LOGS / name}.txt\n")
-    return done
+        pythons = environments_of(figure)
+        missing = [each for each, python in pythons.items() if not os.path.exists(python)]
+        if missing:
+            say(f"not measured: there is no {missing[0]}, see make bench-peers")
+            continue
+        try:
+            rows = run(name, quick)
+        except RuntimeError as error:
+            say(str(error))
+            failed.append(name)
+            continue
+        say(f"{time.perf_counter() - start:.0f} s")
+        say("".join("    " + line(*row.cells()) for row in rows), end="")
+        today = datetime.date.today().isoformat()
+        runs[name] = {"date": today, "rows": [row._asdict() for row in rows]}
+        new = [each for each in pythons if each not in versions]
+        versions.update((each, versions_of(pythons[each])) for each in new)
+    return {"machine": machine(), "versions": versions, "runs": runs}, failed
 
 
-def write(found):
+def merge(old, new):
+    """The results to keep. A table is of one machine: those of another one are left out."""
+    if old["machine"] != new["machine"]:
+        return new
+    return {**new, **{key: {**old[key], **new[key]} for key in ("versions", "runs")}}
+
+
+def write(results):
     """Writes the chart, and the table into the page."""
-    CHART.write_text(draw(found, list(RUNS)))
-    PAGE.write_text(insert(PAGE.read_text(), markdown(found, list(RUNS))))
+    CHART.write_text(draw(results))
+    PAGE.write_text(insert(PAGE.read_text(), markdown(results)))
     say(f"wrote {PAGE}")
 
 
 def main(argv):
     """Measures, writes the page, and says whether all figures could be measured."""
     if argv and argv[0] in FIGURES:
-        measure(argv[0], argv[1:])
+        measure_here(argv[0], argv[1:])
         return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="R5,R6", help="these figures")
+    figures = list(dict.fromkeys(name.partition("-")[0] for name in FIGURES))
+    parser.add_argument("--only", metavar="R5,R6", default=",".join(figures), help="these figures")
     parser.add_argument("--quick", action="store_true", help="one pair each, and write nothing")
     parser.add_argument("--write", action="store_true", help="write what is kept, measure nothing")
     args = parser.parse_args(argv)
+    kept = json.loads(RESULTS.read_text())
     if args.write:
-        write(json.loads(RESULTS.read_text()))
+        write(kept)
         return
-    names, load = chosen(args.only), os.getloadavg()[0]
-    if not args.quick:
-        minutes = sum(FIGURES[RUNS[name][0]].minutes for name in names)
-        say(f"about {minutes:.0f} minutes on two idle cores")
+    only, load = args.only.upper().split(","), os.getloadavg()[0]
+    if not set(only) <= set(figures):
+        parser.error(f"no such figure: {', '.join(set(only) - set(figures))}")
+    names = [name for name in FIGURES if name.partition("-")[0] in only]
+    minutes = sum(FIGURES[name].minutes for name in names)
+    say(f"about {minutes:.0f} minutes on two idle cores, less with --quick")
     if load > 0.5:
         sys.stderr.write(f"warning: the load is {load:.1f}; figures count on an idle machine\n")
-    done = run_all(names, args.quick)
-    found = {"machine": machine(), "jobs": done}
+    results, failed = run_all(names, args.quick)
     if args.quick:
-        say("\n" + markdown(found, list(RUNS)))
-    else:
-        found = merge(json.loads(RESULTS.read_text()) if RESULTS.exists() else {}, found)
-        RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-        write(found)
-    sys.exit(any(each["status"].startswith("failed") for each in done.values()))
+        say("\n" + markdown(results) if results["runs"] else "")
+    elif results["runs"]:
+        results = merge(kept, results)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        write(results)
+    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 
 if __name__ == "__main__":

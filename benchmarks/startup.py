@@ -6,16 +6,12 @@ import sys
 import tempfile
 import time
 
-from _contest import Contest, difference, itself
-from _programs import CHECKOUT, HERE, example, fresh
-
-sys.path.insert(0, str(HERE / "peers"))
-
 import _update
+from _contest import Contest, difference
+from _programs import CHECKOUT, example, fresh
 
 IMPORT = "import tensorpack"
 LOADED = f"{IMPORT}, sys; sys.exit('tensorflow' in sys.modules)"
-PARTS = ("interpreter", "imports", "graph", "session", "first update")
 
 
 def imported():
@@ -38,96 +34,58 @@ def milliseconds_of(code):
 
 
 def first_update(rom="breakout.bin", filling=3000):
-    """The main job from the shell to its first update, against a bare script, and by parts.
+    """The main job from the shell to its first update, against a bare script.
 
     The script imports TensorFlow, builds the same networks, cost and optimizer, makes a session,
     initialises it, and updates once. `--filling` transitions are played before the first update
-    of the main job; this part is told, and not in the ratio.
+    of the main job; their time does not count.
     """
-    taken = {"run": [], "bare": []}
-
-    def side(name, function, *arguments):
-        def measure():
-            taken[name].append(fresh(function, time.time(), *arguments))
-            return sum(taken[name][-1][part] for part in PARTS)
-
-        return measure
-
     yield Contest(
         "start-up of the main job but for filling / bare TensorFlow",
-        {"run": side("run", start_dqn, rom, filling), "bare": side("bare", start_bare)},
+        {
+            "run": lambda: fresh(start_dqn, time.time(), rom, filling),
+            "bare": lambda: fresh(start_bare, time.time()),
+        },
         unit="s",
-        judge=lambda ours, bare: ours / bare,
-        target="<= 1.3",
+        target="<= 1.2",
     )
-    for part in (*PARTS, "filling"):
-        sides = {
-            name: [each[part] for each in found]
-            for name, found in taken.items()
-            if part in found[0]
-        }
-        yield Contest(f"start-up: {part}", sides, unit="s", judge=itself)
-
-
-class Marks(dict):
-    """Seconds of each part, given the time at which the first began."""
-
-    def __init__(self, begun):
-        super().__init__()
-        self._last = begun
-
-    def end(self, part):
-        """Notes that a part has ended."""
-        now = time.time()
-        self[part], self._last = now - self._last, now
 
 
 def start_dqn(begun, rom, filling):
-    """Starts the main job, with default flags otherwise; returns seconds by part."""
-    marks = Marks(begun)
-    marks.end("interpreter")
+    """Starts the main job, with default flags otherwise; returns seconds without its filling."""
     example("DeepQNetwork")
     import DQN
     from expreplay import make_input  # noqa: F401 - loads TensorFlow, as the job does
 
     import tensorpack as tp
 
-    class First(tp.Callback):
-        """Comes before the other callbacks."""
+    marks = []
 
-        def _setup_graph(self):
-            marks.end("graph")
-
-        def _before_train(self):
-            marks.end("session")
-
-    class Last(tp.Callback):
-        """Comes after them."""
+    class Mark(tp.Callback):
+        """Comes before the other callbacks, and after them."""
 
         def _before_train(self):
-            marks.end("filling")
+            marks.append(time.time())
 
+    class Last(Mark):
         def _trigger_step(self):
-            marks.end("first update")
+            marks.append(time.time())
             raise tp.StopTraining("That is enough to know.")
 
-    made = DQN.get_callbacks
-    DQN.get_callbacks = lambda *given: [First(), *made(*given), Last()]
-    marks.end("imports")
+    get_callbacks = DQN.get_callbacks
+    DQN.get_callbacks = lambda *args: [Mark(), *get_callbacks(*args), Last()]
     with tempfile.TemporaryDirectory() as folder:
         logdir = os.path.join(folder, "log")
         DQN.main(["--rom", rom, "--logdir", logdir, "--init-memory-size", str(filling)])
-    return marks
+    ready, filled, updated = marks
+    return updated - filled + ready - begun
 
 
 def start_bare(begun):
-    """Starts the update of the main job in TensorFlow alone; returns seconds by part."""
-    marks = Marks(begun)
-    marks.end("interpreter")
+    """Starts the update of the main job in TensorFlow alone; returns seconds."""
     import tensorflow.compat.v1 as tf
 
     tf.disable_v2_behavior()
-    marks.end("imports")
 
     shapes, start = _update.shapes(), tf.random_normal_initializer(stddev=0.01)
 
@@ -155,10 +113,7 @@ def start_bare(begun):
     grads, _ = tf.clip_by_global_norm(tf.gradients(cost, variables), _update.MAX_NORM)
     optimizer = tf.train.AdamOptimizer(_update.LEARNING_RATE, epsilon=_update.EPSILON)
     update = optimizer.apply_gradients(zip(grads, variables))
-    marks.end("graph")
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        marks.end("session")
         sess.run(update, dict(zip(fed, _update.random_arrays(_update.INPUTS))))
-        marks.end("first update")
-    return marks
+        return time.time() - begun

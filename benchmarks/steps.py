@@ -42,88 +42,66 @@ class OneWeight(ModelDesc):
 
 
 class Turns(Callback):
-    """Times each epoch of the trainer and, after it, as many bare steps.
+    """Times each epoch of the trainer and, after it, as many bare calls.
 
     Args:
-      make: returns the bare steps, given the trainer: callables, or `(op, *placeholders)`.
-      pause: seconds before and after the bare steps.
+      make: returns the bare call, given the trainer.
+      pause: seconds before and after the bare calls.
 
     Attributes:
-      rows: (trainer, *bare) of each epoch, in microseconds a step; the first is to warm up.
+      trainer_us, bare_us: microseconds a step of each epoch; the first is to warm up.
     """
 
     def __init__(self, make, pause=0.0):
         self._make, self._pause = make, pause
-        self.rows = []
-
-    def _setup_graph(self):
-        self._steps = self._make(self.trainer)
+        self.trainer_us, self.bare_us = [], []
 
     def _before_train(self):
-        self._calls = [step if callable(step) else self._bare(*step) for step in self._steps]
-
-    def _bare(self, op, *feeds):
-        call = self.trainer.sess.make_callable(op, feed_list=list(feeds) or None)
-        return partial(call, *[DATA] * len(feeds))
+        self._bare = self._make(self.trainer)
 
     def _before_epoch(self):
         self._start = time.perf_counter()
 
     def _after_epoch(self):
         steps = self.trainer.steps_per_epoch
-        ours = (time.perf_counter() - self._start) / steps * 1e6
+        self.trainer_us.append((time.perf_counter() - self._start) / steps * 1e6)
         time.sleep(self._pause)
-        self.rows.append((ours, *(timed(call, steps) for call in self._calls)))
+        start = time.perf_counter()
+        for _ in range(steps):
+            self._bare()
+        self.bare_us.append((time.perf_counter() - start) / steps * 1e6)
         time.sleep(self._pause)
-
-
-def timed(call, steps):
-    """Microseconds of one call, on the average."""
-    start = time.perf_counter()
-    for _ in range(steps):
-        call()
-    return (time.perf_counter() - start) / steps * 1e6
 
 
 def train(trainer, turns, pairs, steps, **config):
-    """Trains, and returns the columns of `Turns.rows`."""
+    """Trains, and returns the two sides."""
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
         logger.set_logger_dir(folder + "/log", "d")
-        config = TrainConfig(
-            model=OneWeight(),
-            callbacks=[turns],
-            steps_per_epoch=steps,
-            max_epoch=pairs + 1,
-            **config,
-        )
-        trainer(config).train()
-    return list(zip(*turns.rows[1:]))
+        length = {"steps_per_epoch": steps, "max_epoch": pairs + 1}
+        trainer(TrainConfig(model=OneWeight(), callbacks=[turns], **length, **config)).train()
+    return {"trainer": turns.trainer_us[1:], "bare": turns.bare_us[1:]}
 
 
 def step(pairs=7, steps=4000):
     """A trainer's step with the default callbacks, on constant input and fed, beyond the bare call.
 
-    The same session runs the same op through `make_callable`, and then this op together with the
-    step counter and the moving average of the cost, grouped as one op: what the step has to compute
-    whatever runs it.
+    The same session runs the same op through `make_callable`, with a feed where the trainer has.
     """
 
     def make(trainer):
-        counted = tf.assign_add(tf.train.get_global_step(), 0)
-        averages = tf.get_collection("MOVING_SUMMARY_OPS")
-        return [(trainer.train_op,), (tf.group(trainer.train_op, counted, *averages),)]
+        feeds = trainer.config.data.get_input_tensors() if trainer.config.dataflow else []
+        call = trainer.sess.make_callable(trainer.train_op, feed_list=feeds or None)
+        return partial(call, *[DATA] * len(feeds))
 
-    data = TensorInput(lambda: [tf.constant(DATA)])
-    ours, bare, group = train(SimpleTrainer, Turns(make), pairs, steps, data=data)
-    kind = {"unit": "us", "judge": difference}
-    sides = {"trainer": ours, "bare": bare}
-    yield Contest("step over bare callable", sides, target="<= 20", **kind)
-    yield Contest("step over grouped op", {"trainer": ours, "grouped": group}, **kind)
-    turns = Turns(lambda trainer: [(trainer.train_op, *trainer.config.data.get_input_tensors())])
-    sides = dict(
-        zip(("trainer", "bare"), train(SimpleTrainer, turns, pairs, steps, dataflow=Same()))
-    )
-    yield Contest("step through FeedInput over bare callable", sides, target="<= 20", **kind)
+    constant = {"data": TensorInput(lambda: [tf.constant(DATA)])}
+    for name, source in {"step": constant, "step through FeedInput": {"dataflow": Same()}}.items():
+        yield Contest(
+            f"{name} over bare callable",
+            train(SimpleTrainer, Turns(make), pairs, steps, **source),
+            unit="us",
+            judge=difference,
+            target="<= 20",
+        )
 
 
 class Same(DataFlow):
@@ -180,8 +158,6 @@ def queue_step(pairs=7, steps=4000):
     full queue.
     """
     with BareLoop() as bare:
-        turns = Turns(lambda trainer: [bare.step], pause=0.05)  # until the queue is full
-        times = train(QueueInputTrainer, turns, pairs, steps, dataflow=Same())
-    sides = dict(zip(("trainer", "bare loop"), times))
-    what = "step through QueueInput / bare queue loop"
-    yield Contest(what, sides, unit="us", target="<= 1.15")
+        turns = Turns(lambda trainer: bare.step, pause=0.05)  # until the queue is full
+        sides = train(QueueInputTrainer, turns, pairs, steps, dataflow=Same())
+    yield Contest("step through QueueInput / bare queue loop", sides, unit="us", target="<= 1.15")

@@ -9,8 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-KINDS = ("training", "inference")
-BATCH, SIZE, SHORTEST = 64, 224, 256
+BATCH, SIZE = 64, 224
 JITTER = (0.6, 1.4)  # factors of brightness, contrast and saturation
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of red, green and blue from 0 to 1
 GREY = np.array([0.114, 0.587, 0.299])  # of blue, green and red
@@ -67,16 +66,6 @@ def bare_training(path, rng):
             matrix[:, :3] += (1 - factor) * GREY
         image = cv2.transform(image, matrix)
     return normalize(image)
-
-
-def bare_inference(path, rng):
-    """Reads a photograph, resizes it and takes its middle; float32 `[224, 224, 3]`."""
-    image = cv2.imread(path, cv2.IMREAD_COLOR)
-    scale = SHORTEST / min(image.shape[:2])
-    rows, columns = (int(edge * scale + 0.5) for edge in image.shape[:2])
-    image = cv2.resize(image, (columns, rows), interpolation=cv2.INTER_LINEAR)
-    y, x = (rows - SIZE) // 2, (columns - SIZE) // 2
-    return normalize(image[y : y + SIZE, x : x + SIZE])
 
 
 def _random_part(rows, columns, rng):

@@ -23,7 +23,6 @@ INPUTS = (
 )
 CHECKED = 3  # updates, whose losses are compared
 WITHIN = {"fp32": 1e-3, "bf16": 3e-2}  # relative
-WARM_UP = 3.0  # seconds
 
 
 def random_arrays(specs):
@@ -56,19 +55,14 @@ def weights():
     return made
 
 
-def args_of(description, **flags):
+def args_of(description):
     """The command line of a peer."""
-    return parse_args(description, precision="fp32", seconds=8.0, losses="", **flags)
+    return parse_args(description, precision="fp32", seconds=4.0, losses="")
 
 
 def cores():
     """How many this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def measure(update, seconds):
-    """Updates per second."""
-    return per_second((update() for _ in itertools.count()), seconds, warm_up=WARM_UP)
 
 
 def check_and_measure(update, args):
@@ -80,4 +74,5 @@ def check_and_measure(update, args):
     theirs = [float(each) for each in args.losses.split(",") if each]
     found = [float(update()) for _ in theirs]
     np.testing.assert_allclose(found, theirs, rtol=WITHIN[args.precision])
-    print_rate("updates", measure(update, args.seconds))
+    updates = (update() for _ in itertools.count())
+    print_rate("updates", per_second(updates, args.seconds, warm_up=2.0))

@@ -1,9 +1,9 @@
 """The update of the main job in PyTorch: what R18 is held against. Prints updates per second.
 
-    .venv-peer-torch/bin/python benchmarks/peers/torch_update.py [--compiled 1] [--precision bf16]
+    .venv-peer-torch/bin/python benchmarks/peers/torch_update.py [--precision bf16]
 
-In the layout channels_last, with the fused Adam, and autocast for bfloat16; `--compiled` gives the
-loss and its gradients to torch.compile.
+In the layout channels_last, with the fused Adam, autocast for bfloat16, and torch.compile for the
+loss and its gradients.
 """
 
 import _update
@@ -57,14 +57,14 @@ def loss_of(online, target, frames, action, reward, over):
 
 def main():
     """Measures and prints."""
-    args = args_of(__doc__, compiled=0)
+    args = args_of(__doc__)
     torch.set_num_threads(cores())
     online, target = parameters(), parameters()
     given = [torch.from_numpy(each) for each in _update.random_arrays(_update.INPUTS)]
     optimizer = torch.optim.Adam(
         online.values(), _update.LEARNING_RATE, _update.BETAS, _update.EPSILON, fused=True
     )
-    loss = torch.compile(loss_of) if args.compiled else loss_of
+    loss = torch.compile(loss_of)
     count = 0
 
     def update():

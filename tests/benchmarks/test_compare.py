@@ -4,7 +4,6 @@ from pathlib import Path
 
 import compare
 import pytest
-from _report import Measured
 
 OTHER = Path("/other")
 
@@ -15,11 +14,11 @@ def test_pairs_alternate_and_speed_is_that_of_this_checkout(unit, speed, capsys)
 
     def measure(checkout, name):
         tape.append("other" if checkout == OTHER else "this")
-        return [Measured(name, "a step", {"other": 4.0, "this": 2.0}[tape[-1]], unit)]
+        return {f"a step, {unit}": {"other": 4.0, "this": 2.0}[tape[-1]]}
 
     (row,) = compare.compare("R5", OTHER, 2, measure)
     assert tape == ["other", "this", "this", "other"]
-    assert row == f"| R5 | a step, {unit} | 4 | 2 | {speed} | {speed} - {speed} |"
+    assert row == f"| R5 | a step, {unit} | 4 | 2 | {speed} | {speed} - {speed} |\n"
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith(f"R5 pair 2/2: baseline 4, this 2, speed {speed} (a step")
 

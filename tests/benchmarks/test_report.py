@@ -1,53 +1,62 @@
-"""Results: the printed line, targets, and the table of docs/performance.md."""
+"""Results: targets, the table of docs/performance.md, and the chart."""
+
+import json
 
 from _chart import ratios
-from _report import Measured, markdown, parse, report
+from _programs import RETURNED, returned
+from _report import Row, markdown
+from run import merge
 
-FIGURE = Measured("R5", "a step", 13.5, "us", "<= 20", "bare 25 us", "prototype")
-OK = {
-    "figure": "R5",
-    "title": "a step",
-    "where": "TF 2",
-    "status": "ok",
-    "date": "2026-11-21",
-    "versions": {".venv": "Python 3.11.7"},
-    "rows": [
-        Measured("R5", "step", 13.456, "us", "<= 20", "bare 25 us")._asdict(),
-        Measured("R5", "rate", 212670.4, "dp/s", ">= 300000", note="prototype")._asdict(),
-        Measured("R5", "no target", 1.0)._asdict(),
-        Measured("R5", "neither target nor peer", 1.0, "us")._asdict(),
-    ],
-}
-FAILED = dict(OK, figure="R7", title="sampling | all", status="failed with exit code 1", rows=[])
+ROWS = [
+    Row("step", 13.456, "us", "<= 20", {"trainer": 38.0, "bare": 24.5}, "us"),
+    Row("rate", 212670.4, "dp/s", ">= 300000", {"ours": 212670.4}, "dp/s"),
+    Row("no | target", 1.0, "", "", {"ours": 1.0, "bare": 1.0}, "it/s"),
+]
 
 
-def test_what_is_reported_is_read_back_from_among_other_lines(capsys):
-    print("a table\nRESULTS follow")  # noqa: T201
-    report(FIGURE, Measured("R1", "a ratio", 0.5))
-    print("the end")  # noqa: T201
-    assert parse(capsys.readouterr().out) == [FIGURE, Measured("R1", "a ratio", 0.5)]
+def results(machine="M", date="2026-11-21", **runs):
+    runs = {
+        name: {"date": date, "rows": [row._asdict() for row in rows]} for name, rows in runs.items()
+    }
+    return {"machine": machine, "versions": {".venv": "Python 3.11.7"}, "runs": runs}
 
 
-def table(**jobs):
-    return markdown({"machine": "M", "jobs": jobs}, ["first", "second", "third"])
+def test_what_a_process_returns_is_read_from_among_other_lines():
+    text = f"a table\n{RETURNED}none\n{RETURNED}{json.dumps([ROWS[0]._asdict()])}\n"
+    assert [Row(**fields) for fields in returned(text)] == ROWS[:1]
 
 
-def test_a_row_for_each_figure_with_its_target_and_for_a_script_that_failed():
-    assert table(second=FAILED, first=OK).splitlines()[-4:] == [
-        "| R5 | step, TF 2 | 13.5 us | <= 20: yes | bare 25 us |",
-        "| R5 | rate (prototype), TF 2 | 212,670 dp/s | >= 300000: **no** |  |",
-        "| R5 | no target, TF 2 | 1 |  |  |",
-        "| R7 | sampling \\| all, TF 2 | failed with exit code 1 |  |  |",
+def test_a_line_of_the_table_for_each_row_with_its_target():
+    assert markdown(results(R7=ROWS[:1], R5=ROWS)).splitlines() == [
+        "M; 2026-11-21.",
+        "",
+        "Python 3.11.7.",
+        "",
+        "| # | figure | measured | target | held against (medians) |",
+        "|---|---|---|---|---|",
+        "| R5 | step, TF 2 | 13.5 us | <= 20: yes | trainer 38, bare 24.5 us |",
+        "| R5 | rate, TF 2 | 212,670 dp/s | >= 300000: **no** |  |",
+        "| R5 | no \\| target, TF 2 | 1 |  | ours 1, bare 1 it/s |",
+        "| R7 | step | 13.5 us | <= 20: yes | trainer 38, bare 24.5 us |",
     ]
+
+
+def test_what_is_not_measured_again_is_kept_if_it_is_of_this_machine():
+    old, new = results(R5=ROWS, R6=ROWS), results(date="2026-11-22", R5=ROWS[:1])
+    merged = merge(old, new)
+    assert merged["runs"] == {"R5": new["runs"]["R5"], "R6": old["runs"]["R6"]}
+    assert markdown(merged).startswith("M; 2026-11-22, R6 2026-11-21.\n")
+    assert merge(results("another", R6=ROWS), new) == new
 
 
 def test_the_chart_has_the_ratios_and_turns_those_of_times_around():
+    sides = {"ours": 1.0, "bare": 1.0}
     rows = [
-        Measured("R6", "step / bare loop, 1 core", 0.5, target="<= 1.15")._asdict(),
-        Measured("R6", "step / the better peer", 3.0)._asdict(),
-        Measured("R6", "two / 1", 2.0)._asdict(),
-        Measured("R6", "step over bare", 4.0, "us")._asdict(),
+        Row("step / bare loop, 1 core", 0.5, "", "<= 1.15", sides, "us"),
+        Row("step / the better peer", 3.0, "", "", sides, "it/s"),
+        Row("two / 1", 2.0, "", "", sides, "it/s"),
+        Row("step over bare", 4.0, "us", "", sides, "us"),
     ]
-    bare, others = ratios({"jobs": {"first": dict(OK, rows=rows)}}, ["first"])
-    assert bare == {"R6 a step / bare loop": [2.0]}
-    assert others == {"R6 a step / the better peer": [3.0]}
+    bare, others = ratios(results(R6=rows))
+    assert bare == {"R6 queue step / bare loop": [2.0]}
+    assert others == {"R6 queue step / the better peer": [3.0]}

@@ -7,6 +7,7 @@ import sys
 
 import run
 from _chart import draw
+from _programs import returned
 from _report import insert, markdown
 from figures import FIGURES
 from run import HERE
@@ -30,10 +31,11 @@ def test_every_command_in_the_documents_is_a_figure():
 
 
 def test_the_page_has_the_results_and_the_reason_of_each_missed_target():
-    found, order = json.loads(run.RESULTS.read_text(encoding="utf-8")), list(run.RUNS)
+    results = json.loads(run.RESULTS.read_text(encoding="utf-8"))
+    assert set(results["runs"]) <= set(FIGURES)
     page = run.PAGE.read_text(encoding="utf-8")
-    assert insert(page, markdown(found, order)) == page
-    assert draw(found, order) == run.CHART.read_text(encoding="utf-8")
+    assert insert(page, markdown(results)) == page
+    assert draw(results) == run.CHART.read_text(encoding="utf-8")
     missed = set(re.findall(r"^\| (\w+) \|.*: \*\*no\*\*", page, re.MULTILINE))
     reasons = {each.partition("**")[0] for each in page.split("\n- **") if "*No*" in each}
     assert missed == reasons
@@ -42,6 +44,6 @@ def test_the_page_has_the_results_and_the_reason_of_each_missed_target():
 def test_one_figure_runs_as_a_command():
     command = [sys.executable, str(HERE / "run.py"), "R9", "--pairs", "1"]
     text = subprocess.check_output(command, universal_newlines=True)
-    (row,) = run.parse(text)
-    assert (row.figure, row.unit, row.target) == ("R9", "ms", "<= 50")
-    assert row.peer.startswith("import ")
+    (row,) = returned(text)
+    assert (row["unit"], row["target"]) == ("ms", "<= 50")
+    assert list(row["medians"]) == ["import", "interpreter"]
