@@ -1,4 +1,4 @@
-"""R1 to R3 and R17: the examples DeepQNetwork and A3C as they train, beside their update and peers.
+"""R1 to R3 and R17: the examples DeepQNetwork and A3C as they train, beside their parts and peers.
 
 A training is timed between two of its steps, within the first epoch, which is never over: what is
 done once in 25,000 steps is not in the figures. All flags have their defaults but the sizes of the
@@ -7,26 +7,30 @@ replay memory.
 
 import argparse
 import contextlib
+import importlib
+import itertools
 import os
 import sys
 import tempfile
 import time
 from functools import partial
 
+import numpy as np
 from _contest import Contest
 from _programs import HERE, example, fresh, on_cores, rate_of
 
 sys.path.insert(0, str(HERE / "peers"))
 
 import _update
+from _clock import per_second
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
 NUM_ACTIONS = 4
-WARM_UP = 20  # updates alone
+TRAFFIC = 10**8  # bytes, which an update moves at least: no cache keeps the weights over it
 
 
 def whole(steps, rom, flags=()):
-    """Updates per second of the main job; `flags` are those of `train_dqn` or of DQN.py."""
+    """Updates per second of the main job; `flags` are those of `main_job`."""
     return fresh(train_dqn, steps, rom, list(flags))
 
 
@@ -36,16 +40,23 @@ def bare(seconds, flags=()):
 
 
 def whole_run(steps=300, seconds=10.0, rom="breakout.bin", exploration=0.91, flags=()):
-    """The whole run against its update alone, on the TensorFlow that runs this.
+    """The whole run against its update alone, and against its bound, on the TensorFlow of this.
 
-    `--steps` updates count, and `--seconds` of the update alone. Flags of DQN.py are for both:
+    The bound is the update and the acting, measured apart and added: of the acting (games,
+    predictions with cold caches, memory, sampling) its processor time, shared by all cores.
+    `--steps` updates count, and `--seconds` of the update alone. Flags of DQN.py are for all:
     `--num-players 4`, `--precision bf16`, `--xla`, `--preset fast`.
     """
-    sides = {
-        "run": lambda: whole(steps, rom, ["--exploration", exploration, *flags]),
-        "bare update": lambda: bare(seconds, flags),
-    }
-    yield Contest("whole DQN run / bare update", sides, target=">= 0.95")
+    flags, acting = list(flags), ["--exploration", exploration, *flags]
+    columns = yield Contest(
+        "whole DQN run / bare update",
+        {"run": lambda: whole(steps, rom, acting), "bare update": lambda: bare(seconds, flags)},
+        target=">= 0.95",
+    )
+    act = fresh(act_dqn, steps, rom, acting)
+    bounds = [1 / (1 / update + 1 / act) for update in columns["bare update"]]
+    sides = {"run": columns["run"], "update and acting": bounds}
+    yield Contest("whole DQN run / update and acting apart, added", sides, target=">= 0.97")
 
 
 def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
@@ -53,12 +64,12 @@ def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
     from tensorpack.RL import find_rom
 
     peer = ["tensorpack_dqn.py", "--rom", find_rom(rom), "--steps", steps]
-    for each in precision:
+    for name in precision:
         yield Contest(
-            f"whole DQN run, {each} / tensorpack 0.11",
-            {"run": lambda each=each: whole(steps, rom, _precision(each))},
-            {"tensorpack 0.11": lambda: rate_of(*peer, peer="tensorpack-0.11")},
-            target={"fp32": ">= 2.0", "bf16": ">= 3.0"}[each],
+            f"whole DQN run, {name} / tensorpack 0.11",
+            {"run": partial(whole, steps, rom, _precision(name))},
+            {"tensorpack 0.11": partial(rate_of, *peer, peer="tensorpack-0.11")},
+            target={"fp32": ">= 2.0", "bf16": ">= 3.0"}[name],
         )
 
 
@@ -69,50 +80,36 @@ def against_sb3(steps=200, games=1, precision="fp32"):
     Its update is in float32 in any case: it has no other.
     """
     flags = ["--num-players", games, *_precision(precision)]
-    peer = ["--steps", steps, "--games", games]
+    peer = ["sb3.py", "--kind", "dqn", "--steps", steps, "--games", games]
     yield Contest(
-        f"whole DQN run, games: {games}, {precision} / stable-baselines3",
-        {"run": lambda: whole(steps, "breakout.bin", flags)},
-        {"stable-baselines3": lambda: rate_of("sb3.py", "dqn", *peer, peer="sb3")},
+        f"whole DQN run, games: {games}, {precision} / stable-baselines3 (plain Q-learning)",
+        {"run": partial(whole, steps, "breakout.bin", flags)},
+        {"stable-baselines3": partial(rate_of, *peer, peer="sb3")},
         target=">= 1.5",
-        note="plain Q-learning",
     )
 
 
-def actor_critic(steps=8000, processes=False, precision="fp32", cores=(1, 2), seconds=60):
+def actor_critic(steps=8000, cores=(1, 2)):
     """The actor-critic of examples/A3C against others, in steps of the games per second.
 
-    stable-baselines3's A2C with the same network, rollouts and costs; with `--processes` it has a
-    process a game. The same in PyTorch on EnvPool, as CleanRL's loops go, and Sample Factory, which
-    plays and learns at once, for `--seconds`; both pinned to one core and to two.
+    Against the A2C of stable-baselines3 with the same network, rollouts and costs; and against the
+    same in PyTorch on EnvPool, as CleanRL's loops go, pinned to one core and to two.
     """
-    from tensorpack.RL import find_rom
-
-    ours = ["--steps", steps]
-    peer = [*ours, *(["--processes"] if processes else [])]
-    run, note = [fresh, train_a3c, steps, _precision(precision)], precision.replace("fp32", "")
+    run, what = partial(fresh, train_a3c, steps), "actor-critic, steps of 16 games"
+    a2c = partial(rate_of, "sb3.py", "--kind", "a2c", "--steps", steps, peer="sb3")
+    envpool = partial(rate_of, "envpool_a2c.py", "--steps", steps, peer="envpool")
     yield Contest(
-        "actor-critic, steps of 16 games / stable-baselines3's A2C",
-        {"run": lambda: fresh(*run[1:])},
-        {"stable-baselines3": lambda: rate_of("sb3.py", "a2c", *peer, peer="sb3")},
-        unit="steps/s",
+        f"{what} / stable-baselines3's A2C",
+        *({"run": run}, {"stable-baselines3": a2c}, "steps/s"),
         target=">= 2",
-        note=note,
     )
-    long = ["sample_factory.py", "--roms", os.path.dirname(find_rom("breakout.bin"))]
-    long += ["--seconds", seconds]
     for count in cores:
-        where = f"{count} core{'s' if count > 1 else ''}"
         yield Contest(
-            f"actor-critic, steps of 16 games, {where} / the best peer",
-            {"run": on_cores(count, *run)},
-            {
-                "EnvPool": on_cores(count, rate_of, "envpool_a2c.py", *ours, peer="envpool"),
-                "Sample Factory": on_cores(count, rate_of, *long, peer="sample-factory"),
-            },
+            f"{what}, {count} core{'s' if count > 1 else ''} / EnvPool",
+            {"run": on_cores(count, run)},
+            {"EnvPool": on_cores(count, envpool)},
             unit="steps/s",
             target=">= 1",
-            note=note,
         )
 
 
@@ -151,68 +148,98 @@ def stopwatch(steps_done, warm_up, steps, at_start=lambda: None, at_end=lambda: 
     return Stopwatch()
 
 
-def train_dqn(steps, rom, argv):
-    """Trains the main job, prints where the time went, and returns updates per second.
+@contextlib.contextmanager
+def job(folder, program, flags, argv):
+    """The configuration of the training of an example, and its flags."""
+    example(folder)
+    import tensorpack as tp
+    from tensorpack.RL import find_rom
+
+    program, flags = map(importlib.import_module, (program, flags))
+    with tempfile.TemporaryDirectory() as logs:
+        args = flags.parse(["--logdir", os.path.join(logs, "log"), *argv])
+        get_player = partial(program.get_player, args, find_rom(args.rom))
+        with get_player(args.num_players) as player:
+            resume = tp.prepare_log_dir(args.logdir, args.resume)
+            yield program.get_config(args, player, get_player, resume), args
+
+
+def main_job(rom, argv):
+    """The same of the main job, and flags that are not its own.
 
     Args:
-      steps: updates that count.
       rom: the game.
       argv: `--exploration`, the probability of an action by chance; `--warm-up`, updates that do
         not count; `--staging`, copy a batch to the GPU ahead; and flags of DQN.py.
     """
-    example("DeepQNetwork")
-    import DQN
-    import flags
-    from DQN import get_player
-
-    import tensorpack as tp
-    from tensorpack.input_source import StagingInput
-    from tensorpack.RL import find_rom
-
     parser = argparse.ArgumentParser()
     parser.add_argument("--exploration", type=float, default=0.91)
     parser.add_argument("--warm-up", type=int, default=60)
     parser.add_argument("--staging", action="store_true")
-    ours, theirs = parser.parse_known_args([str(each) for each in argv])
-    with tempfile.TemporaryDirectory() as folder:
-        args = flags.parse(["--rom", rom, "--logdir", os.path.join(folder, "log"), *SMALL, *theirs])
-        game = find_rom(rom)
-        with get_player(args, game, args.num_players) as player:
-            resume = tp.prepare_log_dir(args.logdir, args.resume)
-            config = DQN.get_config(args, player, lambda n: get_player(args, game, n), resume)
-            explore = partial(setattr, config.data.ds, "exploration", ours.exploration)
-            report = next(each for each in config.callbacks if isinstance(each, tp.TimeReport))
-            done = lambda each: each.local_step + 1  # noqa: E731
-            watch = stopwatch(done, ours.warm_up, steps, explore, report.trigger)
-            config.callbacks.append(watch)
-            if ours.staging:
-                config.data = StagingInput(config.data)
-            several = tp.SyncMultiGPUTrainerReplicated
-            (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
+    ours, theirs = parser.parse_known_args([str(arg) for arg in argv])
+    return job("DeepQNetwork", "DQN", "flags", ["--rom", rom, *SMALL, *theirs]), ours
+
+
+def train_dqn(steps, rom, argv):
+    """Trains the main job, prints where the time went, and returns updates per second."""
+    started, ours = main_job(rom, argv)
+    with started as (config, args):
+        import tensorpack as tp
+        from tensorpack.input_source import StagingInput
+
+        explore = partial(setattr, config.data.ds, "exploration", ours.exploration)
+        report = next(cb for cb in config.callbacks if isinstance(cb, tp.TimeReport))
+        done = lambda cb: cb.local_step + 1  # noqa: E731
+        watch = stopwatch(done, ours.warm_up, steps, explore, report.trigger)
+        config.callbacks.append(watch)
+        if ours.staging:
+            config.data = StagingInput(config.data)
+        several = tp.SyncMultiGPUTrainerReplicated
+        (tp.QueueInputTrainer if args.towers == 1 else several)(config).train()
     return watch.rate
 
 
-def train_a3c(steps, argv, warm_up=1600):
-    """Trains examples/A3C with flags of a3c.py; returns steps of the games per second."""
-    example("A3C")
-    import a3c
-    import a3c_flags
-    from a3c import get_player
+def act_dqn(steps, rom, argv):
+    """The main job without updates; returns for how many a second its processor time would do."""
+    started, ours = main_job(rom, argv)
+    with started as (config, args):
+        import tensorpack as tp
+        from tensorpack.input_source import TensorInput
 
-    import tensorpack as tp
-    from tensorpack.RL import find_rom
+        replay, model, seconds = config.data.ds, config.model, []
+        memory = np.ones(TRAFFIC, np.uint8)  # zeros would be one page
 
-    with tempfile.TemporaryDirectory() as folder:
-        logdir, endless = os.path.join(folder, "log"), ["--steps-per-epoch", "1000000"]
-        args = a3c_flags.parse(["--rom", "breakout.bin", "--logdir", logdir, *endless, *argv])
-        game = find_rom(args.rom)
-        with get_player(args, game, args.num_players) as player:
-            resume = tp.prepare_log_dir(args.logdir, args.resume)
-            config = a3c.get_config(args, player, lambda n: get_player(args, game, n), resume)
-            rollouts = config.dataflow
-            watch = stopwatch(lambda each: rollouts.env_steps, warm_up, steps)
-            config.callbacks.append(watch)
-            tp.SimpleTrainer(config).train()
+        class Act(tp.Callback):
+            """Draws batches, and so has their transitions played; comes after the replay."""
+
+            def _before_train(self):
+                replay.exploration = ours.exploration
+                batches = iter(replay)
+                for _ in range(steps):
+                    begun = time.process_time() - time.thread_time()
+                    memory.max()  # drives the weights out of the caches, while other threads act
+                    sampling = time.thread_time()
+                    next(batches)
+                    sampling = time.thread_time() - sampling
+                    acting = time.process_time() - time.thread_time() - begun
+                    seconds.append(sampling + acting)
+                raise tp.StopTraining("That is enough to know.")
+
+        config.callbacks.append(Act())
+        config.data = TensorInput(lambda: _constants(model, args.batch_size))
+        tp.SimpleTrainer(config).train()
+    return len(os.sched_getaffinity(0)) / np.mean(seconds[ours.warm_up :])
+
+
+def train_a3c(steps, warm_up=1600):
+    """Trains examples/A3C; returns steps of the games per second."""
+    argv = ["--rom", "breakout.bin", "--steps-per-epoch", "1000000"]
+    with job("A3C", "a3c", "a3c_flags", argv) as (config, _):
+        import tensorpack as tp
+
+        watch = stopwatch(lambda _: config.dataflow.env_steps, warm_up, steps)
+        config.callbacks.append(watch)
+        tp.SimpleTrainer(config).train()
     return watch.rate
 
 
@@ -231,7 +258,7 @@ def update_alone(argv):
     with tf.Graph().as_default():
         model = Model(NUM_ACTIONS, args.algorithm, (84, 84), 4)
         config = TrainConfig(
-            data=TensorInput(lambda: _constants(tf, model, args.batch_size)),
+            data=TensorInput(lambda: _constants(model, args.batch_size)),
             model=model,
             steps_per_epoch=1,
             precision=args.precision,
@@ -247,23 +274,19 @@ def update_dqn(seconds, argv):
     """Calls the update of the main job, prebuilt, on data in the graph; returns updates/s."""
     with update_alone(argv) as (sess, trainer):
         update = sess.make_callable(trainer.train_op)
-        for _ in range(WARM_UP):
-            update()
-        count, start = 0, time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            update()
-            count += 1
-        return count / (time.perf_counter() - start)
+        return per_second((update() for _ in itertools.count()), seconds, warm_up=2.0)
 
 
-def _constants(tf, model, batch):
+def _constants(model, batch):
     """One batch of random numbers for the inputs, kept in the graph."""
+    from tensorpack.compat import tfv1 as tf
+
     specs = [
-        ([batch, *each.shape.as_list()[1:]], each.dtype.as_numpy_dtype) for each in model.inputs()
+        ([batch, *spec.shape.as_list()[1:]], spec.dtype.as_numpy_dtype) for spec in model.inputs()
     ]
-    made = []
+    tensors = []
     for i, array in enumerate(_update.random_arrays(specs)):
         # variables, because what is computed from constants alone is computed only once
-        kept = tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True)
-        made.append(kept + 0 if array.dtype != bool else tf.logical_or(kept, False))
-    return made
+        var = tf.get_variable(f"data{i}", initializer=array, trainable=False, use_resource=True)
+        tensors.append(var + 0 if array.dtype != bool else tf.logical_or(var, False))
+    return tensors

@@ -41,7 +41,7 @@ CHART = RESULTS.with_suffix(".svg")
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
     *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
-    *["envpool", "sample-factory", "array-record", "webdataset", "datasets"],
+    *["envpool", "array-record", "webdataset", "datasets"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 

@@ -1,22 +1,21 @@
 """stable-baselines3 on Breakout: what R3 (dqn) and R17 (a2c) are held against. Prints a rate.
 
-    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py dqn [--steps 150] [--games 1]
-    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py a2c [--steps 8000] [--processes]
+    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py --kind dqn [--steps 150] [--games 1]
+    .venv-peer-sb3/bin/python benchmarks/peers/sb3.py --kind a2c [--steps 8000]
 
 Its own environments and wrappers, which skip frames.
 """
 
-import argparse
 import time
 
 import ale_py
 import gymnasium
-from _clock import print_rate
+from _clock import parse_args, print_rate
 from stable_baselines3 import A2C, DQN
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack
+from stable_baselines3.common.vec_env import VecFrameStack
 from torch import nn
 
 ENDLESS = 10**9  # steps
@@ -25,42 +24,35 @@ EXPLORATION = 0.91  # of the second epoch of a default run, which is the one tha
 TARGET_SYNC = 2500  # updates
 
 
-def make_games(count, **options):
+def make_games(count):
     """Games that are stepped together, each state of four frames."""
     gymnasium.register_envs(ale_py)
     emulator = {"frameskip": 1, "repeat_action_probability": 0.0}  # the wrapper skips frames
     env = "ALE/Breakout-v5"
-    games = make_atari_env(env, n_envs=count, seed=0, env_kwargs=emulator, **options)
+    games = make_atari_env(env, n_envs=count, seed=0, env_kwargs=emulator)
     return VecFrameStack(games, n_stack=4)
 
 
 class Clock(BaseCallback):
-    """Times what is done after the first steps, and ends the training after the last.
+    """Times what is done from `start` to `end`, two values of `done`, and ends the training."""
 
-    Args:
-      done: how much is done, given the model.
-      warm_up: of it that does not count.
-      steps: of it that does.
-    """
-
-    def __init__(self, done, warm_up, steps):
+    def __init__(self, done, start, end):
         super().__init__()
-        self._done, self._warm_up, self._steps = done, warm_up, steps
-        self._start = self.rate = None
+        self._done, self._left, self.times = done, [start, end], []
 
     def _on_step(self):
-        now, done = time.perf_counter(), self._done(self.model)
-        if self._start is None and done >= self._warm_up:
-            self._start = now, done
-        elif self._start is not None and done >= self._start[1] + self._steps:
-            self.rate = (done - self._start[1]) / (now - self._start[0])
-        return self.rate is None
+        if self._done(self.model) >= self._left[0]:
+            self.times.append((time.perf_counter(), self._done(self.model)))
+            del self._left[0]
+        return bool(self._left)
 
 
-def measure(unit, agent, clock):
+def measure(unit, agent, done, warm_up, steps):
     """Trains until the rate is known, and prints it."""
+    clock = Clock(done, warm_up, warm_up + steps)
     agent.learn(ENDLESS, callback=clock)
-    print_rate(unit, clock.rate)
+    seconds, count = (end - start for start, end in zip(*clock.times))
+    print_rate(unit, count / seconds)
 
 
 class Network(BaseFeaturesExtractor):
@@ -107,18 +99,7 @@ def dqn(args):
         seed=0,
         device="cpu",
     )
-    clock = Clock(lambda agent: agent._n_updates, 80, args.steps)
-    measure("updates", agent, clock)
-
-
-class RolloutClock(Clock):
-    """Looks only where a rollout begins."""
-
-    def _on_rollout_start(self):
-        super()._on_step()
-
-    def _on_step(self):
-        return self.rate is None
+    measure("updates", agent, lambda agent: agent._n_updates, 80, args.steps)
 
 
 def a2c(args):
@@ -126,10 +107,9 @@ def a2c(args):
 
     Its defaults but for what that example does, too: games, rollouts, costs, clipping.
     """
-    options = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "forkserver"}}
     agent = A2C(
         "CnnPolicy",
-        make_games(args.games or 16, **(options if args.processes else {})),
+        make_games(args.games or 16),
         n_steps=5,
         gamma=0.99,
         ent_coef=0.01,
@@ -138,18 +118,13 @@ def a2c(args):
         seed=0,
         device="cpu",
     )
-    clock = RolloutClock(lambda agent: agent.num_timesteps, 1600, args.steps)
-    measure("steps", agent, clock)
+    # whole rollouts: 1,600 and 8,000 steps are 20 and 100 of them
+    measure("steps", agent, lambda agent: agent.num_timesteps, 1600, args.steps)
 
 
 def main():
     """Does one of the two."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=("dqn", "a2c"))
-    parser.add_argument("--games", type=int, help="played at once; dqn 1, a2c 16")
-    parser.add_argument("--steps", type=int, default=150, help="that count: updates, or of games")
-    parser.add_argument("--processes", action="store_true", help="a2c: one for each game")
-    args = parser.parse_args()
+    args = parse_args(__doc__, kind="dqn", games=0, steps=150)
     {"dqn": dqn, "a2c": a2c}[args.kind](args)
 
 
