@@ -228,7 +228,7 @@ def act_dqn(steps, rom, argv):
         config.callbacks.append(Act())
         config.data = TensorInput(lambda: _constants(model, args.batch_size))
         tp.SimpleTrainer(config).train()
-    return len(os.sched_getaffinity(0)) / np.mean(seconds[ours.warm_up :])
+    return len(os.sched_getaffinity(0)) / np.mean(seconds[steps // 4 :])
 
 
 def train_a3c(steps, warm_up=1600):
