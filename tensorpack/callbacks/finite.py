@@ -1,7 +1,7 @@
 """Detects costs and weights that are NaN or infinite before they replace good ones."""
 
 import math
-from typing import Any, Dict, Iterable, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -79,24 +79,24 @@ class StopIfNonFinite(Callback):
 class FiniteCheck:
     """Finds variables that are not finite, when asked: before a save, for example.
 
-    It runs on the devices of the variables, and fetches one number for each. Integers are not
-    checked, nor are moving averages of summaries, which the training does not use.
+    It checks the values by name, variables or tensors, on their devices, and fetches one number for
+    each. It skips integers, and moving averages of summaries, which the training does not use.
     """
 
-    def __init__(self, variables: Iterable[tf.Variable]) -> None:
-        averages = {id(var) for var in average_states()}
-        floats = [var for var in variables if var.dtype.base_dtype.is_floating]
-        self._variables = [var for var in floats if id(var) not in averages]
+    def __init__(self, values: Mapping[str, Union[tf.Variable, tf.Tensor]]) -> None:
+        floats = {key: value for key, value in values.items() if value.dtype.is_floating}
+        averages = {var.op.name for var in average_states()}
+        self._values = {key: value for key, value in floats.items() if key not in averages}
         self._squares = []
         with tf.name_scope("FiniteCheck"):
-            for var in self._variables:
-                with var.graph.colocate_with(var.op):
-                    self._squares.append(tf.nn.l2_loss(tf.cast(var, tf.float32)))
+            for value in self._values.values():
+                with value.graph.colocate_with(value.op):
+                    self._squares.append(tf.nn.l2_loss(tf.cast(value, tf.float32)))
 
     def first_bad(self, sess: tf.Session) -> Optional[str]:
         """Returns the name of the first variable with a NaN or an infinity in it, or None."""
-        for var, square in zip(self._variables, sess.run(self._squares)):
+        for (name, value), square in zip(self._values.items(), sess.run(self._squares)):
             # The square of a large number is infinite, too: only then the variable is fetched.
-            if not (math.isfinite(square) or np.isfinite(sess.run(var).astype("f8")).all()):
-                return var.op.name
+            if not (math.isfinite(square) or np.isfinite(sess.run(value).astype("f8")).all()):
+                return name
         return None

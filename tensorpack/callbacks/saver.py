@@ -8,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
-import numpy as np
-
 from tensorpack.compat import tfv1 as tf
-from tensorpack.tfutils.checkpoint import CheckpointStore, save_checkpoint_vars
+from tensorpack.tfutils.checkpoint import CheckpointStore
 from tensorpack.utils import logger
 from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
@@ -48,8 +46,8 @@ class ModelSaver(Callback):
         is made as by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
         by default.
-      asynchronous: whether the training waits only until the values have been copied, and the
-        files are written while it continues. A save waits until the one before is written.
+      asynchronous: whether the training waits only until the values are copied, to memory kept for
+        that; then they are checked and written. A save waits until the one before is written.
 
     Attributes:
       last_path: of the last checkpoint that this run has saved or was resumed from, or None.
@@ -98,9 +96,17 @@ class ModelSaver(Callback):
         if not variables:
             raise ValueError(f"There are no variables to save in {', '.join(self._collections)}.")
         by_name = {var.op.name: var for var in variables}  # also of each part of a variable
-        self._to_save: Dict[str, tf.Variable] = dict(sorted(by_name.items()))
-        self._finite = FiniteCheck(self._to_save.values())
-        self.saver = tf.train.Saver(self._to_save, max_to_keep=0)  # the store deletes old ones
+        values: Dict[str, Any] = dict(sorted(by_name.items()))
+        self.saver = self._writer = tf.train.Saver(values, max_to_keep=0)  # the store deletes them
+        if self._asynchronous:  # into the same memory each time: new pages take longer than copying
+            with tf.name_scope("ModelSaver"), tf.device("/cpu:0"):
+                new, sources = tf.raw_ops.VariableV2, list(values.values())
+                copies = [new(shape=var.shape, dtype=var.dtype.base_dtype) for var in sources]
+                assign = partial(tf.assign, validate_shape=False)
+                self._copy = tf.group(*map(assign, copies, sources))
+                values = dict(zip(values, copies))
+                self._writer = tf.train.Saver(values, max_to_keep=0)
+        self._finite = FiniteCheck(values)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
 
     def _before_train(self) -> None:
@@ -138,13 +144,9 @@ class ModelSaver(Callback):
     def _save(self, interrupted: bool) -> None:
         self.wait()
         self.trainer.prepare_save()
-        bad = self._finite.first_bad(tf.get_default_session())
-        if bad is not None:
-            raise NonFiniteError(
-                f"{bad} is not finite after global_step {self.global_step}, so the model is not "
-                "saved. Look at the data of this step, the learning rate, and what is divided by."
-            )
-        write = self._snapshot() if self._asynchronous else self._write
+        session = tf.get_default_session()
+        if self._asynchronous:
+            session.run(self._copy)
         saves_state = self.trainer.state_saver is self
         state = self.trainer.run_state(interrupted) if saves_state else None
         step = self.global_step if state is None else state["global_step"]
@@ -152,7 +154,7 @@ class ModelSaver(Callback):
         position = None if state is None else tuple(state["position"].values())
 
         def save() -> None:
-            self._store.save(step, write, state)
+            self._store.save(step, partial(self._write, session, step), state)
             self.failure, self._saved_at = None, position
             self.last_path = self._path
             logger.info(f"Model saved to {self._path}.")
@@ -183,17 +185,16 @@ class ModelSaver(Callback):
         message = f"Cannot save the model to {self._path}, the next period tries again"
         self.failure = survive(save, message, self._path, logger.error) or self.failure
 
-    def _write(self, path: str) -> None:
-        session = tf.get_default_session()
-        self.saver.save(session, path, write_meta_graph=False, write_state=False)
-
-    def _snapshot(self) -> Callable[[str], None]:
-        """Copies the values; returns a function that writes them, on any thread."""
-        values = tf.get_default_session().run(self._to_save)
-        for name, value in values.items():
-            if isinstance(value, bytes):  # of which an array of bytes loses NULs at the end
-                values[name] = np.array(value, object)
-        return partial(save_checkpoint_vars, values)
+    def _write(self, session: tf.Session, step: int, path: str) -> None:
+        """Writes the values, or their copies on any thread, if they are finite."""
+        bad = self._finite.first_bad(session)
+        if bad is not None:
+            raise NonFiniteError(
+                f"{bad} is not finite after global_step {step}, so the model is not saved. Look at "
+                "the data of this step, the learning rate, and what is divided by."
+            )
+        with session.graph.as_default():  # in a new thread TensorFlow 2 would execute eagerly
+            self._writer.save(session, path, write_meta_graph=False, write_state=False)
 
     def _after_train(self) -> None:
         self.wait()
@@ -209,14 +210,13 @@ def find_directory(directory: str, owner: str) -> str:
     is named after the script; a RuntimeError if there is no script.
     """
     directory = directory or logger.get_logger_dir() or ""
-    if directory:
-        return directory
-    if not hasattr(sys.modules["__main__"], "__file__"):
-        raise RuntimeError(
-            f"{owner} does not know where the checkpoints are: call logger.set_logger_dir(), or "
-            "give checkpoint_dir."
-        )
-    logger.auto_set_dir("new")
-    directory = str(logger.get_logger_dir())
-    logger.info(f"{owner} keeps its checkpoints in {directory}: no log directory had been set.")
+    if not directory:
+        if not hasattr(sys.modules["__main__"], "__file__"):
+            raise RuntimeError(
+                f"{owner} does not know where the checkpoints are: call logger.set_logger_dir(), "
+                "or give checkpoint_dir."
+            )
+        logger.auto_set_dir("new")
+        directory = str(logger.get_logger_dir())
+        logger.info(f"{owner} keeps its checkpoints in {directory}: no log directory had been set.")
     return directory

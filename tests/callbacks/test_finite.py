@@ -54,7 +54,7 @@ def test_the_first_variable_that_is_not_finite_is_named(values, bad):
         variable("count", np.int64(1)),
         variable("none", np.zeros([0], np.float32)),
     ]
-    check = FiniteCheck(weights)
+    check = FiniteCheck({weight.op.name: weight for weight in weights})
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         for weight in weights:
@@ -67,7 +67,7 @@ def test_the_check_can_be_made_in_a_device_scope():
     with tf.device("/cpu:0"):
         weight = variable("weight", np.float32(0))
     with tf.device("/gpu:7"):
-        check = FiniteCheck([weight])
+        check = FiniteCheck({"weight": weight})
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert check.first_bad(sess) is None
@@ -76,7 +76,8 @@ def test_the_check_can_be_made_in_a_device_scope():
 def test_a_bad_average_of_a_summary_is_not_looked_at():
     cost = tf.placeholder(tf.float32, [], name="cost")
     add_moving_summary(cost)
-    check = FiniteCheck([*tf.global_variables(), variable("w", np.float32(0))])
+    weight = variable("w", np.float32(0))
+    check = FiniteCheck({var.op.name: var for var in [*tf.global_variables(), weight]})
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.run(tf.get_collection("MOVING_SUMMARY_OPS"), {cost: np.nan})

@@ -14,6 +14,7 @@ from tensorpack.callbacks import (
     MaxSaver,
     MinSaver,
     ModelSaver,
+    NonFiniteError,
     PeriodicTrigger,
     TFEventWriter,
 )
@@ -287,6 +288,23 @@ def test_strings_are_saved_beside_the_training(tmp_path):
     run([when(setup_graph=make), ModelSaver(asynchronous=True)], tmp_path)
     values = saved(tmp_path / "model-2")
     assert {name: np.array(values[name], object).tolist() for name in given} == given
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_infinite_weights_never_replace_a_checkpoint(tmp_path, asynchronous):
+    def add(callback):
+        callback.op = tf.global_variables("weight")[0].assign(np.inf).op
+
+    def spoil(callback):
+        if callback.epoch_num == 2:
+            callback.trainer.sess.run(callback.op)
+
+    callbacks = [when(setup_graph=add, trigger_epoch=spoil), ModelSaver(asynchronous=asynchronous)]
+    with pytest.raises(NonFiniteError, match="weight is not finite after global_step 4, so"):
+        run(callbacks, tmp_path, max_epoch=4)
+    assert checkpoints(tmp_path) == ["model-2"]
+    assert saved(tmp_path / "model-2")["weight"] == 2.0
+    assert not any("unfinished" in name for name in os.listdir(str(tmp_path)))
 
 
 def train_best(directory, *values, max_to_keep=10, **options):
