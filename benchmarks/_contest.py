@@ -82,11 +82,11 @@ def _play(contest, peers, pairs):
     )
 
 
-def parser_of(name, function, pairs):
-    """The command line of a figure: a flag for each argument of its function, from the default.
+def call(function, name, argv, pairs):
+    """Calls the function of a figure with the arguments on its command line, and returns the rows.
 
-    Tuples are separated by commas. Flags that are not known are for the argument `flags`, if there
-    is one.
+    There is a flag for each argument, of the kind of its default; tuples are separated by commas.
+    What is left over is for the argument `flags`, if there is one.
     """
     parser = argparse.ArgumentParser(
         prog=f"run.py {name}",
@@ -94,15 +94,19 @@ def parser_of(name, function, pairs):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--alone", action="store_true", help="leave out what needs a peer")
-    defaults = {each.name: each.default for each in inspect.signature(function).parameters.values()}
-    for key, default in {"pairs": pairs, **defaults}.items():
+    names = inspect.signature(function).parameters
+    defaults = {"pairs": pairs, **{key: names[key].default for key in names if key != "flags"}}
+    for key, default in defaults.items():
         kind, shown = type(default), default
         if isinstance(default, tuple):
-            kind, shown = _tuple_of(type((*default, "")[0])), ",".join(map(str, default))
-        if key != "flags":
-            flag = f"--{key.replace('_', '-')}"
-            parser.add_argument(flag, type=kind, default=default, help=f"default: {shown}")
-    return parser
+            kind, shown = _tuple_of(type(default[0])), ",".join(map(str, default))
+        flag = f"--{key.replace('_', '-')}"
+        parser.add_argument(flag, type=kind, default=default, help=f"default: {shown}")
+    args, flags = parser.parse_known_args(argv)
+    if flags and "flags" not in names:
+        parser.error(f"unrecognized arguments: {' '.join(flags)}")
+    values = dict(vars(args), flags=flags)
+    return measure(function(**{key: values[key] for key in names}), args.pairs, args.alone)
 
 
 def _tuple_of(kind):

@@ -73,13 +73,7 @@ def markdown(results):
 
 
 def insert(page, text):
-    """The page with what is between the two markers replaced.
-
-    Raises:
-      ValueError: the page does not have both markers, once each, in this order.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    old, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in before + old + after:
-        raise ValueError(f"The page must have the lines {BEGIN!r} and {END!r}, once each.")
+    """The page with what is between the two markers replaced; ValueError unless both are there."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}"

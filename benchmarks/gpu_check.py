@@ -49,10 +49,9 @@ def rates(args):
                 alone = bare(args.seconds, flags)
                 rates = [whole(args.steps, args.rom, [*job, *more]) for more in ([], ["--staging"])]
             except RuntimeError as error:
-                if NOT_THERE in str(error):
-                    yield f"{flags}: refused, as this device does not have it"
-                else:
-                    errors.append(f"{flags}: {error}")
+                is_there = NOT_THERE not in str(error)
+                errors += [f"{flags}: {error}"] * is_there
+                yield f"{flags}: {'failed' if is_there else 'this device does not have it'}"
                 continue
             run, staged = (f"{rate:.1f} ({rate / alone:.2f})" for rate in rates)
             yield f"{flags}: bare {alone:.1f} updates/s; main job {run}; with staging {staged}"
@@ -95,7 +94,7 @@ def memory(args):
     return [f"MB: {shown}", f"{grown:+.0f} MB from step {points[1][0]} to {points[-1][0]}"]
 
 
-def used(child):
+def used(pid):
     """Megabytes that are used of the first GPU."""
     with NVMLContext() as nvml:
         return nvml.device(0).memory()["used"] / resident_memory.MB

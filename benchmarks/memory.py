@@ -2,29 +2,28 @@
 
 import re
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 from _contest import Contest, difference
-from _programs import CHECKOUT, begin
+from _programs import CHECKOUT, begin, fresh
 
 FRAME, HISTORY = (84, 84), 4
 EPOCH = re.compile(r"Epoch \d+ \(global_step (\d+)\) finished")
 MB = 1e6
 
 
-def resident(child):
-    """Megabytes of a process; None if it has ended."""
-    found = re.search(r"VmRSS:\s*(\d+)", Path(f"/proc/{child.pid}/status").read_text())
-    return int(found.group(1)) * 1024 / MB if found else None
+def resident(pid):
+    """Megabytes of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s*(\d+)", status).group(1)) * 1024 / MB
 
 
 def run(pairs=2, epochs=8, steps=300, seconds=10.0, memory_size=5000, rom="breakout.bin", flags=()):
     """What the main job keeps in memory beyond its replay memory and a bare TensorFlow process.
 
     Alternates the bare update with a short main job whose replay memory is full from the first step
-    on: of the bare process just before it ends, of the job after each epoch. The growth is by least
+    on: of the bare process after its updates, of the job after each epoch. The growth is by least
     squares over the second half of the epochs, at least 2 of them: in the first thousand steps
     allocators still take what they then keep. Of what is beyond, the input queue holds up to 50
     batches, 113 MB. Other flags go to DQN.py.
@@ -35,7 +34,7 @@ def run(pairs=2, epochs=8, steps=300, seconds=10.0, memory_size=5000, rom="break
     sizes = {"run": [], "bare process": [], "replay memory": [replay] * pairs}
     slopes = []
     for _ in range(pairs):
-        sizes["bare process"].append(bare(seconds))
+        sizes["bare process"].append(fresh(bare, seconds))
         points = whole(rom, memory_size, steps, epochs, flags)
         at, megabytes = np.array(points[len(points) // 2 :]).T
         sizes["run"].append(megabytes[-1])
@@ -46,22 +45,15 @@ def run(pairs=2, epochs=8, steps=300, seconds=10.0, memory_size=5000, rom="break
 
 
 def bare(seconds):
-    """Megabytes of the graph alone, at last."""
+    """Megabytes of this process after as many updates as it can do."""
     from dqn import update_dqn
 
-    last = float("nan")
-    with begin([update_dqn, seconds, []]) as child:
-        while child.poll() is None:
-            last = resident(child) or last
-            time.sleep(0.1)
-        output = child.stdout.read()
-    if child.returncode:
-        raise RuntimeError(f"The update ended with {child.returncode}:\n{output}")
-    return last
+    update_dqn(seconds, [])
+    return resident("self")
 
 
 def whole(rom, memory_size, steps, epochs, flags=(), measure=resident):
-    """Steps and megabytes of the main job after each epoch; `measure` takes the process."""
+    """Steps and megabytes of the main job after each epoch; `measure` takes its process id."""
     points, output = [], []
     with tempfile.TemporaryDirectory() as folder:
         job = [CHECKOUT / "examples" / "DeepQNetwork" / "DQN.py", "--rom", rom]
@@ -73,7 +65,7 @@ def whole(rom, memory_size, steps, epochs, flags=(), measure=resident):
                 output.append(line)
                 found = EPOCH.search(line)
                 if found:
-                    points.append((int(found.group(1)), measure(child)))
+                    points.append((int(found.group(1)), measure(child.pid)))
     if child.returncode:
         raise RuntimeError(f"DQN.py ended with {child.returncode}:\n{''.join(output)}")
     return points

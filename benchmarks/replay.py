@@ -1,14 +1,16 @@
 """R4 and R7: filling the replay memory by play, and sampling batches from it."""
 
-import time
+import itertools
 from pathlib import Path
 
 import numpy as np
+from _clock import per_second
 from _contest import Contest, itself
 from _programs import example
 from _report import say
 
 from tensorpack.RL import AtariPlayers, PrioritizedReplay, ReplayMemory, find_rom
+from tensorpack.utils.memory import available_bytes
 
 FRAME, HISTORY, BATCH = (84, 84), 4, 64
 SPARE = 1 << 30  # bytes that are left to everything else
@@ -48,7 +50,7 @@ def filled_by(game, players, seconds):
         agent = Agent(None, player, HISTORY, np.random.RandomState(0))
         simulator = Simulator(player, memory, agent)
         simulator.begin()
-        return rate_of(lambda: simulator.tick(1.0), seconds)
+        return rate_of(lambda: simulator.tick(1.0), seconds, players)
 
 
 def bare(game, players, seconds):
@@ -69,21 +71,18 @@ def bare(game, players, seconds):
     def tick():
         envs.send(rng.randint(actions, size=players), strength)
         envs.recv()
-        return players
 
     envs.reset(np.arange(players), np.arange(players))
-    return rate_of(tick, seconds)
+    return rate_of(tick, seconds, players)
 
 
-def rate_of(tick, seconds):
-    """How much `tick` returns per second, all in all."""
-    total, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        total += tick()
-    return total / (time.perf_counter() - start)
+def rate_of(function, seconds, each=1):
+    """Calls per second, or how many of what each call does."""
+    calls = (function() for _ in itertools.count())
+    return per_second(calls, seconds, each, warm_up=0.0)
 
 
-def sampling(frames=(100000, 1000000), calls=60):
+def sampling(frames=(100000, 1000000), seconds=0.1):
     """Sampling a batch from the replay memory beside one bare numpy gather.
 
     A batch is 64 x (84, 84, 5), uint8. Prioritised, the priorities of a batch are set after it.
@@ -96,36 +95,15 @@ def sampling(frames=(100000, 1000000), calls=60):
             say(f"left out: {count} frames take {needed >> 20} MB, {free >> 20} are free")
             continue
         memory = filled(count, PrioritizedReplay if kind else ReplayMemory)
+        calls = {"ours": make_ours(memory, kind), "bare gather": make_gather(memory._frames)}
         yield Contest(
             f"sampling 64 x (84, 84, 5) of {count:,} frames{kind}",
-            {
-                "ours": milliseconds(make_ours(memory, kind), calls),
-                "bare gather": milliseconds(make_gather(memory._frames), calls),
-            },
+            {name: lambda call=call: 1000 / rate_of(call, seconds) for name, call in calls.items()},
             unit="ms",
             judge=itself,
             target=target,
         )
-        del memory  # two of a million frames may not fit
-
-
-def available_bytes():
-    """The memory that is free, from /proc, so Linux only."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-
-
-def milliseconds(function, calls):
-    """What measures one call, on the average; it has been called once."""
-    function()
-
-    def measure():
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        return (time.perf_counter() - start) / calls * 1000
-
-    return measure
+        del memory, calls  # two of a million frames may not fit
 
 
 def filled(frames, make_memory):

@@ -2,7 +2,6 @@
 
     python benchmarks/run.py R5 [--pairs 7] [flags]          one figure, see R5 --help
     python benchmarks/run.py [--only R5,R6] [--quick]        a table of them
-    python benchmarks/run.py --write                         the page from the kept results
 
 - `figures.py` lists the figures. A figure is a function that yields contests (`_contest.py`): a row
   of the table, with its target and the sides it is measured by, ours first.
@@ -14,8 +13,7 @@
   `_report.py` makes the table of them, `_chart.py` the picture.
 
 A figure whose peers are not installed is left out, and says so; if one fails, the exit code is 1.
-What is not measured keeps its rows, if they are of this machine. `--quick` measures one pair each,
-prints the table and writes nothing.
+What is not measured keeps its rows, if they are of this machine.
 """
 
 import argparse
@@ -30,7 +28,7 @@ import time
 from pathlib import Path
 
 from _chart import draw
-from _contest import measure, parser_of
+from _contest import call
 from _programs import HERE, RETURNED, ROOT, output_of, returned
 from _report import Row, insert, line, markdown, say
 from figures import FIGURES, TF1, TF2
@@ -51,14 +49,7 @@ def measure_here(name, argv):
     figure = FIGURES[name]
     module, _, attribute = figure.function.partition(".")
     function = getattr(importlib.import_module(module), attribute)
-    parser = parser_of(name, function, figure.pairs)
-    args, flags = parser.parse_known_args([*figure.flags, *argv])
-    wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
-    if flags and "flags" not in wanted:
-        parser.error(f"unrecognized arguments: {' '.join(flags)}")
-    values = dict(vars(args), flags=flags)
-    contests = function(**{key: values[key] for key in wanted})
-    rows = measure(contests, args.pairs, args.alone)
+    rows = call(function, name, [*figure.flags, *argv], figure.pairs)
     say("".join(line(name, *row.cells()) for row in rows), end="")
     say(RETURNED + json.dumps([row._asdict() for row in rows]))
 

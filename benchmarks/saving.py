@@ -76,13 +76,8 @@ def train(frames, steps, directory, new, resume):
 
         def state_dict(self):
             state = self._memory.state_dict()
-            done = state["entries"].on_done
-
-            def on_done(refs):
-                written.append(time.perf_counter())
-                done(refs)
-
-            state["entries"].on_done = on_done
+            entries, on_done = state["entries"], state["entries"].on_done
+            entries.on_done = lambda refs: (written.append(time.perf_counter()), on_done(refs))
             return state
 
         def load_state_dict(self, state):

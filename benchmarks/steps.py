@@ -4,6 +4,7 @@ One weight is trained on two numbers, so that a step costs what is around it. A 
 epoch, then a bare callable as many steps, so that they take turns; in microseconds a step.
 """
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -11,6 +12,7 @@ from functools import partial
 
 import numpy as np
 from _contest import Contest, difference
+from tensorflow.core.protobuf import config_pb2
 
 from tensorpack.callbacks import Callback
 from tensorpack.compat import tfv1 as tf
@@ -85,13 +87,17 @@ def train(trainer, turns, pairs, steps, **config):
 def step(pairs=7, steps=4000):
     """A trainer's step with the default callbacks, on constant input and fed, beyond the bare call.
 
-    The same session runs the same op through `make_callable`, with a feed where the trainer has.
+    The same session runs the same op through `make_callable`; with a feed through what is below
+    that, since `make_callable` is `Session.run` there.
     """
 
     def make(trainer):
-        feeds = trainer.config.data.get_input_tensors() if trainer.config.dataflow else []
-        call = trainer.sess.make_callable(trainer.train_op, feed_list=feeds or None)
-        return partial(call, *[DATA] * len(feeds))
+        sess, op = trainer.sess, trainer.train_op
+        if not trainer.config.dataflow:
+            return sess.make_callable(op)
+        feeds = [tensor.name for tensor in trainer.config.data.get_input_tensors()]
+        options = config_pb2.CallableOptions(target=[op.name], feed=feeds)
+        return partial(sess._make_callable_from_options(options), DATA)
 
     constant = {"data": TensorInput(lambda: [tf.constant(DATA)])}
     for name, source in {"step": constant, "step through FeedInput": {"dataflow": Same()}}.items():
@@ -112,43 +118,33 @@ class Same(DataFlow):
             yield [DATA]
 
 
-class BareLoop:
-    """A `FIFOQueue` of 50 that a thread fills, and a callable that dequeues and updates one weight.
+@contextlib.contextmanager
+def bare_loop():
+    """A callable that updates one weight from a `FIFOQueue` of 50, which a thread fills."""
+    with tf.Graph().as_default():
+        queue, fed = tf.FIFOQueue(50, [tf.float32], [[2]]), tf.placeholder(tf.float32, [2])
+        enqueue, closing = queue.enqueue([fed]), queue.close(True)
+        weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+        cost = tf.reduce_mean(tf.square(weight * queue.dequeue() - 1))
+        step = tf.train.GradientDescentOptimizer(0.01).minimize(cost)
+        start = tf.global_variables_initializer()
+        sess = tf.Session(config=get_default_sess_config())
+    with sess:
+        sess.run(start)
+        fill = sess.make_callable(enqueue, feed_list=[fed])
 
-    A `with` block owns the thread and the session.
-    """
+        def filling():
+            with contextlib.suppress(tf.errors.CancelledError):
+                while True:
+                    fill(DATA)
 
-    def __enter__(self):
-        with tf.Graph().as_default():
-            queue = tf.FIFOQueue(50, [tf.float32])
-            fed = tf.placeholder(tf.float32, [2])
-            enqueue, self._closing = queue.enqueue([fed]), queue.close(True)
-            x = queue.dequeue()
-            x.set_shape([2])
-            weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
-            cost = tf.reduce_mean(tf.square(weight * x - 1))
-            step = tf.train.GradientDescentOptimizer(0.01).minimize(cost)
-            start = tf.global_variables_initializer()
-            self._sess = tf.Session(config=get_default_sess_config())
-        self._sess.run(start)
-        self.step = self._sess.make_callable(step)
-        fill = self._sess.make_callable(enqueue, feed_list=[fed])
-        self._thread = threading.Thread(target=self._fill, args=(fill,))
-        self._thread.start()
-        return self
-
-    @staticmethod
-    def _fill(fill):
+        thread = threading.Thread(target=filling)
+        thread.start()
         try:
-            while True:
-                fill(DATA)
-        except tf.errors.CancelledError:
-            pass
-
-    def __exit__(self, *exc_info):
-        self._sess.run(self._closing)
-        self._thread.join()
-        self._sess.close()
+            yield sess.make_callable(step)
+        finally:
+            sess.run(closing)
+            thread.join()
 
 
 def queue_step(pairs=7, steps=4000):
@@ -157,7 +153,7 @@ def queue_step(pairs=7, steps=4000):
     The loop has a graph and a session of its own in the same process; who has no turn waits at its
     full queue.
     """
-    with BareLoop() as bare:
-        turns = Turns(lambda trainer: bare.step, pause=0.05)  # until the queue is full
+    with bare_loop() as bare:
+        turns = Turns(lambda trainer: bare, pause=0.05)  # until the queue is full
         sides = train(QueueInputTrainer, turns, pairs, steps, dataflow=Same())
     yield Contest("step through QueueInput / bare queue loop", sides, unit="us", target="<= 1.15")

@@ -4,13 +4,12 @@ import time
 
 import numpy as np
 from _contest import Contest
-from _programs import begin, returned
+from _programs import LIMIT, begin, returned
 
 from tensorpack.launch import _hosts
 from tensorpack.utils.cluster import Cluster
 
 TENSOR = 1000000  # floats
-LIMIT = 600  # seconds
 
 
 def all_reduce(pairs=3, kilobytes=(1, 1000, 100000)):
@@ -34,14 +33,12 @@ def all_reduce(pairs=3, kilobytes=(1, 1000, 100000)):
 
 def _together(commands):
     """Runs processes at the same time; returns what the first prints."""
-    running = [begin(each) for each in commands]
-    try:
-        return running[0].communicate(timeout=LIMIT)[0]
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
-            each.stdout.close()
+    with begin(commands[0]) as first, begin(commands[1]) as second:
+        try:
+            return first.communicate(timeout=LIMIT)[0]
+        finally:
+            first.kill()
+            second.kill()
 
 
 def work(workers, index, sizes, rounds):

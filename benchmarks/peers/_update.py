@@ -5,7 +5,6 @@ are `[rows, columns, inputs, outputs]`, matrices `[inputs, outputs]`.
 """
 
 import itertools
-import os
 
 import numpy as np
 from _clock import parse_args, per_second, print_rate
@@ -58,11 +57,6 @@ def weights():
 def args_of(description):
     """The command line of a peer."""
     return parse_args(description, precision="fp32", seconds=4.0, losses="")
-
-
-def cores():
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def check_and_measure(update, args):

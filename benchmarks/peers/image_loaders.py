@@ -57,23 +57,16 @@ def by_data_loader(load, paths, processes):
     """Batches from torch's DataLoader, in random order."""
     import torch
 
-    class Photographs(torch.utils.data.Dataset):
+    class Photographs(torch.utils.data.IterableDataset):
         """The photographs, over and over."""
 
-        def __len__(self):
-            return 10**9
-
-        def __getitem__(self, index):
-            return load(paths[index])
-
-    def order():
-        while True:
-            yield from torch.randperm(len(paths)).tolist()
+        def __iter__(self):
+            while True:
+                yield from (load(paths[index]) for index in torch.randperm(len(paths)))
 
     return torch.utils.data.DataLoader(
         Photographs(),
         batch_size=_images.BATCH,
-        sampler=order(),
         num_workers=processes,
         worker_init_fn=lambda _: cv2.setNumThreads(0),
     )

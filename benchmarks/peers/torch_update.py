@@ -6,9 +6,11 @@ In the layout channels_last, with the fused Adam, autocast for bfloat16, and tor
 loss and its gradients.
 """
 
+import os
+
 import _update
 import torch
-from _update import BATCH, DISCOUNT, args_of, check_and_measure, cores
+from _update import BATCH, DISCOUNT, args_of, check_and_measure
 from torch.nn import functional as F
 
 PADDING = {"conv0": 2, "conv1": (1, 2, 1, 2), "conv2": 1}  # what TensorFlow calls SAME
@@ -58,7 +60,7 @@ def loss_of(online, target, frames, action, reward, over):
 def main():
     """Measures and prints."""
     args = args_of(__doc__)
-    torch.set_num_threads(cores())
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     online, target = parameters(), parameters()
     given = [torch.from_numpy(each) for each in _update.random_arrays(_update.INPUTS)]
     optimizer = torch.optim.Adam(
