@@ -37,7 +37,6 @@ class Contest(NamedTuple):
     unit: str = "it/s"  # of the numbers
     judge: Callable[..., float] = ratio  # makes the value of a round from its numbers
     target: str = ""  # as ">= 0.95" or "<= 20"; empty where there is none
-    note: str = ""  # not shown
 
 
 def measure(contests, pairs, alone=False):

@@ -22,8 +22,8 @@ class Figure(NamedTuple):
     environment: str = TF2  # whose interpreter runs it
 
 
-R1 = ("dqn.whole_run", "whole run / bare update", 5)
-R3 = ("dqn.against_sb3", "whole run / stable-baselines3", 4, ("sb3",))
+R1 = ("dqn.whole_run", "whole run / bare update", 4)
+R3 = ("dqn.against_sb3", "whole run / stable-baselines3", 5, ("sb3",))
 R5 = ("steps.step", "step / bare callable", 0.5, (), 7)
 R6 = ("steps.queue_step", "queue step / bare queue loop", 0.5, (), 7)
 SHORT = ("--steps", "200", "--seconds", "8")
@@ -35,7 +35,9 @@ FIGURES: Dict[str, Figure] = {
         *R1, where="TF 2, exploration 0.1, 4 games", flags=(*ACTING, "--num-players", "4")
     ),
     "R1-tf1": Figure(*R1, where="TF 1.15", flags=SHORT, environment=TF1),
-    "R2": Figure("dqn.gain", "whole run / tensorpack 0.11", 9, ("tensorpack-0.11",)),
+    "R2": Figure(
+        *("dqn.gain", "whole run / tensorpack 0.11", 9, ("tensorpack-0.11",)), flags=SHORT[:2]
+    ),
     "R3": Figure(*R3),
     "R3-bf16": Figure(*R3, flags=("--games", "4", "--precision", "bf16")),
     "R4": Figure("replay.filling", "filling / bare environments", 1.2),
@@ -47,12 +49,12 @@ FIGURES: Dict[str, Figure] = {
     "R8": Figure("streams.processes", "parallel dataflow", 11, ("tensorpack-0.11", "torch")),
     "R9": Figure("startup.imported", "import tensorpack", 0.1, pairs=11),
     "R10": Figure("memory.run", "resident memory", 6, pairs=2),
-    "R11": Figure("pipelines.photographs", "images", 5, ("images",)),
+    "R11": Figure("pipelines.photographs", "images", 6.5, ("images",)),
     "R12": Figure("streams.second_process", "two processes / one", 0.5),
     "R13": Figure("workers.all_reduce", "all-reduce of gradients", 1.5, pairs=3),
     "R15": Figure("saving.save", "save and resume of 100,000 frames", 1),
     "R17": Figure("dqn.actor_critic", "actor-critic / others", 8, ("sb3", "envpool")),
-    "R18": Figure("updates.against_others", "update / PyTorch and JAX", 12, ("torch", "jax")),
+    "R18": Figure("updates.against_others", "update / PyTorch and JAX", 7, ("torch", "jax")),
     "R19": Figure("streams.files", "records of files / other libraries", 8, ("files",)),
     "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
 }

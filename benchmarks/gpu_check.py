@@ -1,13 +1,14 @@
 """What only a machine with a GPU can show, as one table: `make gpu-check`, about 20 minutes.
 
-    python benchmarks/gpu_check.py [--only rates,memory] [--steps 1000] [--anywhere]
+    python benchmarks/gpu_check.py [--only rates,memory] [--steps 1000] [--anywhere 1]
 
 A step yields lines of the table; the next one runs whatever became of it. What a failed one printed
-is kept in build/gpu-check. Without a GPU nothing is run: `--anywhere` runs the steps nevertheless,
-to try this script. The exit code is 1 if a step failed, or if there is no GPU.
+is kept in build/gpu-check. Without a GPU nothing is run: `--anywhere 1` runs the steps anyway, to
+try this script. The exit code is 1 if a step failed, or if there is no GPU.
+
+--steps are updates of the main job, --seconds those of a bare update, --pairs those of R1 and R5.
 """
 
-import argparse
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 import memory as resident_memory
+from _clock import parse_args
 from _programs import ROOT, begin, output_of, returned
 from _report import line, say
 from dqn import bare, train_dqn, whole
@@ -157,20 +159,10 @@ def run(name, args):
     return True
 
 
-def main(argv=None):
+def main():
     """Runs the steps; the exit code is 1 if any of them failed or was not run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--only", metavar=",".join(STEPS), default=",".join(STEPS))
-    add("--seconds", type=float, default=10.0, help="of a bare update (default: 10)")
-    add("--steps", type=int, default=1000, help="of the main job (default: 1000)")
-    add("--pairs", type=int, default=3, help="of R1 and R5 (default: 3)")
-    add("--anywhere", action="store_true", help="also where there is no GPU")
-    add("--rom", default="breakout.bin")
-    args = parser.parse_args(argv)
-    unknown = set(args.only.split(",")).difference(STEPS)
-    if unknown:
-        parser.error(f"there is no step {', '.join(sorted(unknown))}")
+    flags = {"seconds": 10.0, "steps": 1000, "pairs": 3, "rom": "breakout.bin", "anywhere": 0}
+    args = parse_args(__doc__, only=",".join(STEPS), **flags)
     gpus = get_num_gpu()
     say(f"{gpus} GPUs, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     if not gpus and not args.anywhere:
