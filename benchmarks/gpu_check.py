@@ -109,15 +109,14 @@ def interrupt(args):
         flags = [*SMALL, "--rom", args.rom, "--logdir", Path(folder) / "log"]
         flags += ["--steps-per-epoch", args.steps, "--max-epoch", "4"]
         with begin([program, *flags]) as child:
-            lines, pressed = [], 0.0
-            for line in child.stdout:
-                lines.append(line)
-                if "Start Epoch 2" in line:
+            text, pressed = "", 0.0
+            for printed in child.stdout:
+                text += printed
+                if "Start Epoch 2" in printed:
                     time.sleep(1)
                     pressed = time.perf_counter()
                     child.send_signal(signal.SIGINT)
             code, took = child.wait(), time.perf_counter() - pressed
-        text = "".join(lines)
         if code != 128 + signal.SIGINT:
             raise RuntimeError(f"Ctrl-C ended the run with {code}:\n{text}")
         saved = int(SAVED.findall(text)[-1])

@@ -25,6 +25,7 @@ from tensorpack.train import QueueInputTrainer, SimpleTrainer, TrainConfig
 from tensorpack.utils import logger
 
 DATA = np.float32([1, 2])
+PAUSE = 0.05  # seconds between the turns, until a queue is full
 
 
 class OneWeight(ModelDesc):
@@ -48,14 +49,13 @@ class Turns(Callback):
 
     Args:
       make: returns the bare call, given the trainer.
-      pause: seconds before and after the bare calls.
 
     Attributes:
       trainer_us, bare_us: microseconds a step of each epoch; the first is to warm up.
     """
 
-    def __init__(self, make, pause=0.0):
-        self._make, self._pause = make, pause
+    def __init__(self, make):
+        self._make = make
         self.trainer_us, self.bare_us = [], []
 
     def _before_train(self):
@@ -67,12 +67,12 @@ class Turns(Callback):
     def _after_epoch(self):
         steps = self.trainer.steps_per_epoch
         self.trainer_us.append((time.perf_counter() - self._start) / steps * 1e6)
-        time.sleep(self._pause)
+        time.sleep(PAUSE)
         start = time.perf_counter()
         for _ in range(steps):
             self._bare()
         self.bare_us.append((time.perf_counter() - start) / steps * 1e6)
-        time.sleep(self._pause)
+        time.sleep(PAUSE)
 
 
 def train(trainer, turns, pairs, steps, **config):
@@ -154,6 +154,5 @@ def queue_step(pairs=7, steps=4000):
     full queue.
     """
     with bare_loop() as bare:
-        turns = Turns(lambda trainer: bare, pause=0.05)  # until the queue is full
-        sides = train(QueueInputTrainer, turns, pairs, steps, dataflow=Same())
+        sides = train(QueueInputTrainer, Turns(lambda trainer: bare), pairs, steps, dataflow=Same())
     yield Contest("step through QueueInput / bare queue loop", sides, unit="us", target="<= 1.15")
