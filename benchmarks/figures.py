@@ -46,7 +46,7 @@ FIGURES: Dict[str, Figure] = {
     "R6": Figure(*R6, where="TF 2"),
     "R6-tf1": Figure(*R6, where="TF 1.15", environment=TF1),
     "R7": Figure("replay.sampling", "sampling", 1.5, pairs=7),
-    "R8": Figure("streams.processes", "parallel dataflow", 11, ("tensorpack-0.11", "torch")),
+    "R8": Figure("streams.processes", "parallel dataflow", 16, ("tensorpack-0.11", "torch")),
     "R9": Figure("startup.imported", "import tensorpack", 0.1, pairs=11),
     "R10": Figure("memory.run", "resident memory", 6, pairs=2),
     "R11": Figure("pipelines.photographs", "images", 6.5, ("images",)),
@@ -55,6 +55,6 @@ FIGURES: Dict[str, Figure] = {
     "R15": Figure("saving.save", "save and resume of 100,000 frames", 1),
     "R17": Figure("dqn.actor_critic", "actor-critic / others", 8, ("sb3", "envpool")),
     "R18": Figure("updates.against_others", "update / PyTorch and JAX", 7, ("torch", "jax")),
-    "R19": Figure("streams.files", "records of files / other libraries", 8, ("files",)),
+    "R19": Figure("streams.files", "records of files / other libraries", 5, ("files",)),
     "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
 }

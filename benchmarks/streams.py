@@ -1,149 +1,114 @@
 """R8 and R12: datapoints from worker processes; R19: from files."""
 
 import contextlib
-import sys
 import tempfile
 import time
 
 import numpy as np
-from _contest import Contest, itself
-from _programs import HERE, fresh, on_cores, rate_of
-
-sys.path.insert(0, str(HERE / "peers"))
-
 from _clock import per_second
-from _stream import BATCH, KINDS, LARGE, check, decode, each_of, endless, pictures, records
+from _contest import Contest, itself
+from _programs import fresh, on_cores, rate_of
+from _stream import BATCH, LARGE, check, decoded, first, length, records
+from tensorpack_runner import flow_of
 
 import tensorpack.dataflow as df
 
-BIG_MB = np.prod(LARGE) / 1e6
-NAMES = {
-    "small": "28 kB datapoints",
-    "large": "9.6 MB datapoints",
-    "ragged": "pictures of all heights, with boxes",
-    "jpegs": "JPEGs, decoded and batched",
+KINDS = {  # of datapoints: what they are, in how many processes, and the target of the ratio
+    "image": ("84x84 images", (1, 2), ">= 1.5"),
+    "dict": ("dictionaries of arrays", (1, 2), ">= 1.5"),
+    "mapped-image": ("84x84 images, mapped", (1, 2), ">= 1.5"),
+    "mapped-dict": ("dictionaries of arrays, mapped", (1, 2), ">= 1.5"),
+    "small": ("28 kB datapoints", (2,), ""),
+    "large": ("9.6 MB datapoints", (2,), ">= 2"),
+    "jpegs": ("JPEGs, decoded and batched", (2,), ""),
 }
-FROM_FILES = {"small": "small records of a file", "jpegs": "JPEGs of a file"}
-LIBRARIES = ("grain", "tf.data", "WebDataset", "datasets")
+FILES = {  # what of R19: whose serializer, the numbers of cores, the peers, and the target
+    "small records of an .npz": ("Numpy", (1,), ("tf.data", "datasets"), ">= 1.5"),
+    "small records of a TFRecord": ("TFRecord", (1,), ("tf.data",), ">= 0.7"),
+    "small records of an LMDB": ("LMDB", (1,), ("torch",), ">= 0.7"),
+    "JPEGs of an LMDB": ("LMDB", (1, 2), ("grain", "tf.data", "datasets"), ">= 1"),
+}
 
 
-def processes(seconds=2.0, kinds=KINDS, counts=(1, 2)):
+def processes(seconds=2.0, kinds=tuple(KINDS)):
     """Datapoints from worker processes, against torch's DataLoader and tensorpack 0.11.
 
-    Each kind of datapoint with one process and with two. Of large ones the unit is MB/s.
+    Of large ones the unit is MB/s. Those that are mapped are sent to the processes and back.
     """
     for kind in kinds:
+        name, counts, target = KINDS[kind]
+        size, unit = (np.prod(LARGE) / 1e6, "MB/s") if kind == "large" else (1, "/s")
         for count in counts:
-            yield from _of_kind(kind, count, seconds)
-
-
-def _of_kind(kind, count, seconds):
-    flags = ["--kind", kind, "--processes", count, "--seconds", seconds]
-    size, unit = (BIG_MB, "MB/s") if kind == "large" else (1, "/s")
-    what = f"{NAMES[kind]}, {count} process{'es' if count > 1 else ''}"
-    columns = yield Contest(
-        f"{what} / the better peer",
-        {"run": lambda: size * ours(kind, count, seconds)},
-        {
-            "torch": lambda: size * rate_of("torch_loader.py", *flags, peer="torch"),
-            "tensorpack 0.11": lambda: (
-                size * rate_of("tensorpack_runner.py", *flags, peer="tensorpack-0.11")
-            ),
-        },
-        unit=unit,
-        target=">= 2" if (kind, count) == ("large", 2) else "",
-    )
-    if (kind, count) == ("small", 2):
-        yield Contest(what, {"run": columns["run"]}, {}, "dp/s", itself, ">= 50000")
-
-
-class Endless(df.DataFlow):
-    """The same datapoints again and again."""
-
-    def __init__(self, kind):
-        self._kind = kind
-
-    def __iter__(self):
-        return endless(self._kind)
-
-
-def decoded(datapoint):
-    """One picture."""
-    return [decode(datapoint[0])]
+            what = f"{name}, {count} process{'es' if count > 1 else ''}"
+            flags = ["--kind", kind, "--processes", count, "--seconds", seconds]
+            columns = yield Contest(
+                f"{what} / the better peer",
+                {"run": lambda args=(kind, count, seconds), size=size: size * ours(*args)},
+                {
+                    peer: lambda script=script, venv=venv, flags=flags, size=size: (
+                        size * rate_of(script, *flags, peer=venv)
+                    )
+                    for peer, script, venv in (
+                        ("torch", "torch_loader.py", "torch"),
+                        ("tensorpack 0.11", "tensorpack_runner.py", "tensorpack-0.11"),
+                    )
+                },
+                unit=unit,
+                target=target,
+            )
+            if kind == "small":
+                yield Contest(what, {"run": columns["run"]}, {}, "dp/s", itself, ">= 50000")
 
 
 def ours(kind, count, seconds):
     """Datapoints per second from so many processes of this project."""
-    if kind == "jpegs":
-        source = df.RepeatedData(
-            df.DataFromList([[jpeg] for jpeg in pictures()], shuffle=False), -1
-        )
-        flow = df.MultiProcessMapAndBatchData(source, count, decoded, BATCH)
-    else:
-        flow = df.MultiProcessRunnerZMQ(Endless(kind), count)
+    return rate(flow_of(kind, count), seconds, length(kind))
+
+
+def rate(flow, seconds, each, **options):
+    """Datapoints per second of a flow whose elements stand for `each`."""
     flow.reset_state()
-    try:
-        return per_second((datapoint[0] for datapoint in flow), seconds, each_of(kind), check)
-    finally:
-        flow.close()
+    with contextlib.closing(flow):
+        return per_second(map(first, flow), seconds, each, check, **options)
 
 
-def files(seconds=3.0, kinds=("small", "jpegs"), cores=(1, 2)):
+def files(seconds=3.0, whats=tuple(FILES)):
     """Batches of 100,000 small records of a file, and of JPEGs, against other libraries.
 
-    Pinned to one core and to two. Small records are read in one process, from an `.npz`, which is
-    read whole, and from an LMDB, which is not; the ratio is that of the first. JPEGs are read from
-    an LMDB, by a process for each core if there are two.
+    Small records are read in one process, JPEGs by a process for each core if there are two.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for kind in kinds:
-            ours = write(folder, kind)
-            for count in cores:
-                what = f"{FROM_FILES[kind]}, {count} core{'s' if count > 1 else ''}"
-                flags = ["--kind", kind, "--folder", folder, "--seconds", seconds]
-                sides = [on_cores(count, fresh, read, kind, each, count, seconds) for each in ours]
-                peers = {
-                    each: on_cores(
-                        *(count, rate_of, "readers.py", "--library", each, *flags), peer="files"
-                    )
-                    for each in LIBRARIES
-                }
+        for what in whats:
+            form, counts, libraries, target = FILES[what]
+            kind = "jpegs" if "JPEG" in what else "small"
+            path = f"{folder}/{kind}-{form}.npz"
+            rows = [[np.frombuffer(data, np.uint8), label] for data, label in records(kind)]
+            getattr(df, f"{form}Serializer").save(df.DataFromList(rows, shuffle=False), path)
+            flags = ["--kind", kind, "--folder", folder, "--seconds", seconds]
+            for count in counts:
                 yield Contest(
-                    *(f"{what} / the best peer", {"run": sides[0]}, peers),
+                    f"{what}, {count} core{'s' if count > 1 else ''} / the best peer",
+                    {"run": on_cores(count, fresh, read, kind, form, path, count, seconds)},
+                    {
+                        name: on_cores(
+                            *(count, rate_of, "readers.py", "--library", name, *flags), peer="files"
+                        )
+                        for name in libraries
+                    },
                     unit="/s",
-                    target=">= 1.5",
+                    target=target,
                 )
-                for side in sides[1:]:
-                    yield Contest(f"{what}, from an LMDB", {"run": side}, {}, "/s", itself)
 
 
-def write(folder, kind):
-    """Writes the records as this project does; returns the paths."""
-    flow = df.DataFromList(
-        [[np.frombuffer(data, np.uint8), label] for data, label in records(kind)], shuffle=False
-    )
-    lmdb, npz = f"{folder}/{kind}.lmdb", f"{folder}/{kind}.npz"
-    df.LMDBSerializer.save(flow, lmdb)
-    if kind == "jpegs":
-        return [lmdb]
-    df.NumpySerializer.save(flow, npz)
-    return [npz, lmdb]
-
-
-def read(kind, path, processes, seconds):
+def read(kind, form, path, processes, seconds):
     """Datapoints per second from a file, in batches."""
-    serializer = df.NumpySerializer if path.endswith(".npz") else df.LMDBSerializer
-    flow = df.RepeatedData(serializer.load(path, shuffle=False), -1)
+    options = {} if form == "TFRecord" else {"shuffle": False}
+    flow = df.RepeatedData(getattr(df, f"{form}Serializer").load(path, **options), -1)
     if kind == "jpegs" and processes > 1:
         flow = df.MultiProcessMapAndBatchData(flow, processes, decoded, BATCH)
     else:
         flow = df.BatchData(df.MapData(flow, decoded) if kind == "jpegs" else flow, BATCH)
-    flow.reset_state()
-    try:
-        stream = (datapoint[0] for datapoint in flow)
-        return per_second(stream, seconds, BATCH, check, warm_up=2.0)
-    finally:
-        flow.close()
+    return rate(flow, seconds, BATCH, warm_up=2.0)
 
 
 def second_process(batches=100):

@@ -3,30 +3,27 @@
 numpy, and OpenCV for pictures; Python 3.7: each peer runs it in an environment of its own.
 """
 
-import itertools
-
 import numpy as np
 
 LARGE = (64, 224, 224, 3)  # 9.6 MB
 SMALL = (84, 84, 4)  # 28 kB
-KINDS = ("small", "large", "ragged", "jpegs")
 BATCH = 64  # pictures, or small records
 NUMBERS = 128  # bytes of a small record
 
 
-def endless(kind):
-    """Datapoints without an end, each a list of uint8 or float32 arrays whose last element is 1.
+def datapoint_of(kind):
+    """A list with one array, or a dict of a few; the last element of the first is 1."""
+    if kind in ("small", "large"):
+        return [np.ones(LARGE if kind == "large" else SMALL, np.uint8)]
+    image = np.ones(SMALL[:2], np.uint8)
+    if kind.endswith("image"):
+        return [image]
+    return {"image": image, "label": np.int64(1), "box": np.ones(4, np.float32)}
 
-    small and large are one array; ragged is a picture of 32 to 512 rows and 1 to 40 boxes.
-    """
-    if kind == "ragged":
-        rows = np.random.RandomState(0).randint(32, 513, 16)
-        ragged = [
-            [np.ones((height, 320, 3), np.uint8), np.ones((1 + height % 40, 4), np.float32)]
-            for height in rows
-        ]
-        return itertools.cycle(ragged)
-    return itertools.repeat([np.ones(LARGE if kind == "large" else SMALL, np.uint8)])
+
+def first(datapoint):
+    """The array that `check` looks at."""
+    return datapoint["image"] if isinstance(datapoint, dict) else datapoint[0]
 
 
 def records(kind):
@@ -59,7 +56,17 @@ def decode(jpeg):
     return picture
 
 
-def each_of(kind):
+def decoded(datapoint):
+    """One picture."""
+    return [decode(datapoint[0])]
+
+
+def same(datapoint):
+    """The datapoint."""
+    return datapoint
+
+
+def length(kind):
     """How many datapoints an element of the stream stands for."""
     return BATCH if kind == "jpegs" else 1
 

@@ -1,10 +1,12 @@
-"""Datapoints from processes of tensorpack 0.11's MultiProcessRunnerZMQ.
+"""Datapoints from processes of tensorpack, 0.11 or this project's.
 
 .venv-peer-tensorpack-0.11/bin/python benchmarks/peers/tensorpack_runner.py --kind large
 """
 
+import itertools
+
 from _clock import parse_args, per_second, print_rate
-from _stream import BATCH, check, decode, each_of, endless, pictures
+from _stream import BATCH, check, datapoint_of, decoded, first, length, pictures, same
 
 import tensorpack.dataflow as df
 
@@ -12,31 +14,36 @@ import tensorpack.dataflow as df
 class Endless(df.DataFlow):
     """The same datapoints again and again."""
 
-    def __init__(self, kind):
-        self._kind = kind
+    def __init__(self, datapoints):
+        self._datapoints = datapoints
 
     def __iter__(self):
-        return endless(self._kind)
+        return itertools.cycle(self._datapoints)
+
+    def __len__(self):
+        return 10**9
 
 
-def decoded(datapoint):
-    """One picture."""
-    return [decode(datapoint[0])]
+def flow_of(kind, processes, listed=False):
+    """The flow of a kind; `listed` makes lists of dictionaries, which 0.11 does not take."""
+    if kind == "jpegs":
+        flow = Endless([[jpeg] for jpeg in pictures()])
+        return df.MultiProcessMapAndBatchDataZMQ(flow, processes, decoded, BATCH, 4 * BATCH)
+    datapoint = datapoint_of(kind)
+    if listed and isinstance(datapoint, dict):
+        datapoint = list(datapoint.values())
+    if kind.startswith("mapped"):
+        return df.MultiProcessMapDataZMQ(Endless([datapoint]), processes, same)
+    return df.MultiProcessRunnerZMQ(Endless([datapoint]), processes)
 
 
 def main():
     """Measures and prints."""
     args = parse_args(__doc__, kind="large", processes=2, seconds=3.0)
-    if args.kind == "jpegs":
-        source = df.DataFromList([[jpeg] for jpeg in pictures()], shuffle=False)
-        flow = df.MultiProcessMapAndBatchDataZMQ(
-            source, args.processes, decoded, BATCH, buffer_size=4 * BATCH
-        )
-    else:
-        flow = df.MultiProcessRunnerZMQ(Endless(args.kind), args.processes)
+    flow = flow_of(args.kind, args.processes, listed=True)
     flow.reset_state()
-    stream = (datapoint[0] for datapoint in flow)
-    print_rate("datapoints", per_second(stream, args.seconds, each_of(args.kind), check))
+    rate = per_second(map(first, flow), args.seconds, length(args.kind), check)
+    print_rate("datapoints", rate)
 
 
 if __name__ == "__main__":

@@ -1,61 +1,47 @@
-"""Datapoints from workers of torch's DataLoader, as tensors, which it sends in shared memory.
+"""Datapoints from workers of torch's DataLoader.
 
 .venv-peer-torch/bin/python benchmarks/peers/torch_loader.py --kind large --processes 2
 """
 
+import itertools
+
 import torch
 from _clock import parse_args, per_second, print_rate
-from _stream import BATCH, check, decode, each_of, endless, pictures
+from _stream import BATCH, check, datapoint_of, decode, first, length, pictures, same
 
 
 class Endless(torch.utils.data.IterableDataset):
-    """The same datapoints again and again, as tensors."""
+    """What a function makes of elements, again and again."""
 
-    def __init__(self, kind):
+    def __init__(self, function, elements):
         super().__init__()
-        self._kind = kind
+        self._function, self._elements = function, elements
 
     def __iter__(self):
-        tensors = {}
-        for datapoint in endless(self._kind):
-            if id(datapoint) not in tensors:
-                tensors[id(datapoint)] = [torch.from_numpy(array) for array in datapoint]
-            yield tensors[id(datapoint)]
+        return map(self._function, itertools.cycle(self._elements))
 
 
-class Pictures(torch.utils.data.Dataset):
-    """Pictures to be decoded, over and over."""
-
-    def __init__(self):
-        self._jpegs = pictures()
-
-    def __len__(self):
-        return 10**9
-
-    def __getitem__(self, index):
-        return torch.from_numpy(decode(self._jpegs[index % len(self._jpegs)]))
-
-
-def stream(args):
+def stream(kind, workers):
     """What the consumer looks at."""
-    workers = {"num_workers": args.processes}
-    if args.kind == "jpegs":
-        # by its own sampler it would first make a list of 10**9 numbers
-        order = (index for index in range(10**9))
-        return torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, sampler=order, **workers)
-    if args.kind == "ragged":  # what cannot be put into one tensor goes as it is
-        loader = torch.utils.data.DataLoader(Endless(args.kind), batch_size=None, **workers)
-        return (picture for picture, _ in loader)
-    # With a batch size, workers copy once, into shared memory; without one, twice.
-    loader = torch.utils.data.DataLoader(Endless(args.kind), batch_size=1, **workers)
-    return (batch[0][0] for batch in loader)
+    if kind == "jpegs":
+        dataset = Endless(lambda jpeg: [torch.from_numpy(decode(jpeg))], pictures())
+        options = {"batch_size": BATCH}
+    elif kind in ("small", "large"):
+        # With a batch size, workers copy once, into shared memory; without one, twice.
+        dataset = Endless(same, [[torch.from_numpy(array) for array in datapoint_of(kind)]])
+        options = {"batch_size": 1}
+    else:
+        # Arrays go through a pipe; as tensors, each in shared memory, they take five times as long.
+        dataset = Endless(same, [datapoint_of(kind)])
+        options = {"batch_size": None, "collate_fn": same}
+    return map(first, torch.utils.data.DataLoader(dataset, num_workers=workers, **options))
 
 
 def main():
     """Measures and prints."""
     args = parse_args(__doc__, kind="large", processes=2, seconds=3.0)
-    rate = per_second(stream(args), args.seconds, each_of(args.kind), check)
-    print_rate("datapoints", rate)
+    elements = stream(args.kind, args.processes)
+    print_rate("datapoints", per_second(elements, args.seconds, length(args.kind), check))
 
 
 if __name__ == "__main__":
