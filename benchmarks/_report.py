@@ -60,7 +60,7 @@ def line(*cells):
 def markdown(results):
     """What was measured on, and the table, as Markdown; `results` are as `run.py` keeps them."""
     runs = {name: results["runs"][name] for name in FIGURES if name in results["runs"]}
-    day = Counter(run["date"] for run in runs.values()).most_common(1)[0][0]
+    day = Counter(run["date"] for run in runs.values()).most_common(1)[0][0] if runs else ""
     others = [f", {name} {run['date']}" for name, run in runs.items() if run["date"] != day]
     versions = sorted({each for text in results["versions"].values() for each in text.split(", ")})
     table = HEAD

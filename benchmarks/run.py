@@ -18,6 +18,7 @@ What is not measured keeps its rows, if they are of this machine.
 
 import argparse
 import datetime
+import functools
 import importlib
 import json
 import os
@@ -67,6 +68,7 @@ def environments_of(figure):
     return {name: sys.executable if name == TF2 else path for name, path in paths.items()}
 
 
+@functools.lru_cache(maxsize=None)
 def versions_of(python):
     """What is installed beside an interpreter, as text."""
     listed = subprocess.check_output([python, "-m", "pip", "list", "--format", "freeze"], text=True)
@@ -83,59 +85,41 @@ def machine():
     return f"{name}, {len(os.sched_getaffinity(0))} cores, {size:.0f} GiB, no GPU used"
 
 
-def run(name, quick):
-    """Measures a figure in a process, and keeps what it printed; returns its rows.
+def start(kept, here, quick):
+    """The results to add to: the kept ones if they are of this machine, since one table is."""
+    if kept["machine"] == here and not quick:
+        return kept
+    return {"machine": here, "versions": {}, "runs": {}}
 
-    Raises:
-      RuntimeError: it failed.
-    """
-    figure, flags, log = FIGURES[name], ["--pairs", "1"] if quick else [], LOGS / f"{name}.txt"
+
+def run(name, quick, results):
+    """Measures a figure in a process, and adds its rows to the results; says if it failed."""
+    figure, log, begun = FIGURES[name], LOGS / f"{name}.txt", time.perf_counter()
+    pythons = environments_of(figure)
+    missing = [each for each, python in pythons.items() if not os.path.exists(python)]
+    if missing:
+        say(f"not measured: there is no {missing[0]}, see make bench-peers")
+        return False
+    flags = ["--pairs", "1"] if quick else []
     if figure.environment == TF1 and figure.function.startswith("dqn."):
         from tensorpack.RL import find_rom
 
         flags += ["--rom", find_rom("breakout.bin")]  # the ale-py of TensorFlow 1.15 has no games
-    python, limit = environments_of(figure)[figure.environment], 60 * (1 + 3 * figure.minutes)
+    options = {"python": pythons[figure.environment], "limit": 60 * (1 + 3 * figure.minutes)}
     LOGS.mkdir(parents=True, exist_ok=True)
     try:
-        text = output_of(HERE / "run.py", name, *flags, python=python, limit=limit)
+        text = output_of(HERE / "run.py", name, *flags, **options)
     except RuntimeError as error:
         log.write_text(str(error))
-        raise RuntimeError(f"failed, see {log}") from error
+        say(f"failed, see {log}")
+        return True
     log.write_text(text)
-    return [Row(**fields) for fields in returned(text)]
-
-
-def run_all(names, quick):
-    """Runs what can be run, with a line about each; returns the results, and names that failed."""
-    runs, versions, failed = {}, {}, []
-    for index, name in enumerate(names, 1):
-        figure, start = FIGURES[name], time.perf_counter()
-        say(f"[{index}/{len(names)}] {name} {figure.title} ({figure.minutes:g} min) ...", end=" ")
-        pythons = environments_of(figure)
-        missing = [each for each, python in pythons.items() if not os.path.exists(python)]
-        if missing:
-            say(f"not measured: there is no {missing[0]}, see make bench-peers")
-            continue
-        try:
-            rows = run(name, quick)
-        except RuntimeError as error:
-            say(str(error))
-            failed.append(name)
-            continue
-        say(f"{time.perf_counter() - start:.0f} s")
-        say("".join("    " + line(*row.cells()) for row in rows), end="")
-        today = datetime.date.today().isoformat()
-        runs[name] = {"date": today, "rows": [row._asdict() for row in rows]}
-        new = [each for each in pythons if each not in versions]
-        versions.update((each, versions_of(pythons[each])) for each in new)
-    return {"machine": machine(), "versions": versions, "runs": runs}, failed
-
-
-def merge(old, new):
-    """The results to keep. A table is of one machine: those of another one are left out."""
-    if old["machine"] != new["machine"]:
-        return new
-    return {**new, **{key: {**old[key], **new[key]} for key in ("versions", "runs")}}
+    say(f"{time.perf_counter() - begun:.0f} s")
+    say("".join("    " + line(*Row(**fields).cells()) for fields in returned(text)), end="")
+    today = datetime.date.today().isoformat()
+    results["runs"][name] = {"date": today, "rows": returned(text)}
+    results["versions"].update((each, versions_of(python)) for each, python in pythons.items())
+    return False
 
 
 def write(results):
@@ -170,12 +154,16 @@ def main(argv):
     say(f"about {minutes:.0f} minutes on two idle cores, less with --quick")
     if load > 0.5:
         sys.stderr.write(f"warning: the load is {load:.1f}; figures count on an idle machine\n")
-    results, failed = run_all(names, args.quick)
+    results, failed = start(kept, machine(), args.quick), []
+    for index, name in enumerate(names, 1):
+        figure = FIGURES[name]
+        say(f"[{index}/{len(names)}] {name} {figure.title} ({figure.minutes:g} min) ...", end=" ")
+        failed += [name] * run(name, args.quick, results)
+        if not args.quick:
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     if args.quick:
-        say("\n" + markdown(results) if results["runs"] else "")
-    elif results["runs"]:
-        results = merge(kept, results)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        say("\n" + markdown(results))
+    else:
         write(results)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 

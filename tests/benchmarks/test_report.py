@@ -5,7 +5,7 @@ import json
 from _chart import ratios
 from _programs import RETURNED, returned
 from _report import Row, markdown
-from run import merge
+from run import start
 
 ROWS = [
     Row("step", 13.456, "us", "<= 20", {"trainer": 38.0, "bare": 24.5}, "us"),
@@ -41,12 +41,16 @@ def test_a_line_of_the_table_for_each_row_with_its_target():
     ]
 
 
-def test_what_is_not_measured_again_is_kept_if_it_is_of_this_machine():
-    old, new = results(R5=ROWS, R6=ROWS), results(date="2026-11-22", R5=ROWS[:1])
-    merged = merge(old, new)
-    assert merged["runs"] == {"R5": new["runs"]["R5"], "R6": old["runs"]["R6"]}
-    assert markdown(merged).startswith("M; 2026-11-22, R6 2026-11-21.\n")
-    assert merge(results("another", R6=ROWS), new) == new
+def test_results_are_added_to_those_of_the_same_machine():
+    kept, empty = results(R5=ROWS), {"machine": "N", "versions": {}, "runs": {}}
+    assert start(kept, "M", False) is kept
+    assert start(kept, "N", False) == start(results("N", R5=ROWS), "N", True) == empty
+
+
+def test_rows_of_another_day_have_its_date():
+    kept = results(R5=ROWS, R6=ROWS, R7=ROWS)
+    kept["runs"]["R6"]["date"] = "2026-11-22"
+    assert markdown(kept).startswith("M; 2026-11-21, R6 2026-11-22.\n")
 
 
 def test_the_chart_has_the_ratios_and_turns_those_of_times_around():
