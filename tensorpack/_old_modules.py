@@ -84,10 +84,11 @@ class Package(ModuleType):
         super().__setattr__(name, getattr(value, name) if hidden else value)
         path = f"{self.__name__}.{name}"
         if sys.modules.get(path) is value and _part(path) in _SERVED:
-            for loaded, module in list(sys.modules.items()):
-                if f"{loaded}.".startswith(f"{path}."):
-                    module.__class__ = OldModule
-                    _add_addresses(loaded)
+            is_package = "__path__" in vars(value)  # its modules were loaded before it was bound
+            below = [key for key in list(sys.modules) if is_package and key.startswith(f"{path}.")]
+            for loaded in [path, *below]:
+                sys.modules[loaded].__class__ = OldModule
+                _add_addresses(loaded)
 
 
 class OldModule(Package):

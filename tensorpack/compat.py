@@ -5,6 +5,7 @@ between TensorFlow 1.15 and 2.x is found here. Nothing is patched, and one setti
 much TensorFlow's C++ code tells of itself, see `docs/runs.md`.
 """
 
+import gc
 import importlib
 import os
 import re
@@ -21,12 +22,23 @@ from tensorpack.utils.signals import reraise_interrupt
 if "tensorflow" not in sys.modules:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-with reraise_interrupt():
-    require("tensorflow.compat.v1")  # whose error says what to install
-    import tensorflow.compat.v1 as tfv1
-    from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions
-    from tensorflow.python.client.timeline import Timeline as _Timeline
-    from tensorflow.python.eager.context import global_seed as _global_seed
+# A collection visits each of the 500,000 objects that this makes, and five of them would take a
+# quarter of the time. Afterwards all objects count as old, so that the next ones skip them.
+_collects = gc.isenabled() and not gc.get_freeze_count()
+try:
+    if _collects:
+        gc.disable()
+    with reraise_interrupt():
+        require("tensorflow.compat.v1")  # whose error says what to install
+        import tensorflow.compat.v1 as tfv1
+        from tensorflow.core.protobuf.config_pb2 import CallableOptions as _CallableOptions
+        from tensorflow.python.client.timeline import Timeline as _Timeline
+        from tensorflow.python.eager.context import global_seed as _global_seed
+finally:
+    if _collects:
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
 
 __all__ = [
     "TensorSpec",
@@ -160,34 +172,18 @@ def forward_op(op: Any) -> Any:
 
 
 def replace_input(op: Any, index: int, tensor: Any) -> None:
-    """Makes an op of a graph read another tensor than the one it was made with.
-
-    Args:
-      op: a `tf.Operation` that no session has run yet.
-      index: which of its inputs.
-      tensor: of the same dtype and shape; not computed from what `op` gives.
-    """
+    """Makes an op, which no session has run yet, read another tensor, of like dtype and shape."""
     op._update_input(index, tensor)
 
 
 def run_after(op: Any, first: Any) -> None:
-    """Makes an op run after another one in each run, and never without it.
-
-    Args:
-      op: a `tf.Operation` that no session has run yet.
-      first: another one, which does not depend on `op`.
-    """
+    """Makes an op, which no session has run yet, run after another one, and never without it."""
     op._add_control_input(first)
 
 
 def gpu_memory_peak(device: str) -> Callable[[Any], int]:
-    """Returns a function of a session that tells the most bytes that TensorFlow has had in use on a
-    GPU since the process began.
-
-    On TensorFlow 1 it adds an op, so call it while the graph is built.
-
-    Args:
-      device: such as "/gpu:0".
+    """Returns a function of a session: the most bytes that TensorFlow has had in use on a GPU, such
+    as "/gpu:0". Call it while the graph is built, to which it adds an op on TensorFlow 1.
     """
     if is_tfv2():
         ask = importlib.import_module("tensorflow").config.experimental.get_memory_info

