@@ -20,7 +20,7 @@ from _clock import parse_args, print_rate
 from ale_py import ALEInterface, LoggerMode
 
 import tensorpack as tp
-from tensorpack.tfutils import summary
+from tensorpack.tfutils import gradproc, optimizer, summary
 from tensorpack.tfutils.argscope import argscope
 
 BATCH, HISTORY, SIDE, DISCOUNT = 64, 4, 84, 0.99
@@ -217,21 +217,9 @@ class Model(tp.ModelDesc):
     def optimizer(self):
         rate = tf.Variable(LEARNING_RATE, trainable=False, name="learning_rate")
         tf.summary.scalar("learning_rate-summary", rate)
-        return ClippedAdam(rate, epsilon=1e-3)
-
-
-class ClippedAdam(tf.train.AdamOptimizer):
-    """Adam on gradients that are clipped to a joint norm of 10, with a summary of each."""
-
-    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        gradients, variables = zip(*grads_and_vars)
-        clipped, _ = tf.clip_by_global_norm(gradients, MAX_GRADIENT_NORM)
-        sizes = [
-            tf.sqrt(tf.reduce_mean(tf.square(gradient)), name=f"{variable.op.name}/gradient-rms")
-            for gradient, variable in zip(clipped, variables)
-        ]
-        summary.add_moving_summary(*sizes)
-        return super().apply_gradients(zip(clipped, variables), global_step, name)
+        adam = tf.train.AdamOptimizer(rate, epsilon=1e-3)
+        clip = gradproc.GlobalNormClip(MAX_GRADIENT_NORM)
+        return optimizer.apply_grad_processors(adam, [clip, gradproc.SummaryGradient()])
 
 
 def update_target():
