@@ -99,21 +99,31 @@ class Sender(_End):
         Raises what `Packed` raises, `BrokenPipeError` if the receiver is closed, and `OSError` if
         there is not enough shared memory.
         """
-        packed, timeout = Packed(obj), 0
-        while not self.offer(packed, tag, timeout):
-            timeout = -1  # for ever
+        self.offer(Packed(obj), tag, -1)
 
     def offer(self, packed: Packed, tag: int = 0, timeout: int = 0) -> bool:
         """Sends an object if there is room; returns whether it did.
 
-        Before, it waits so many milliseconds for something to be returned.
+        Where there is none, it waits so many milliseconds for something to be returned.
         """
-        if self._poll.poll(timeout):
-            data = os.read(self.reads.fd, _CHUNK)
-            if not data:
-                raise BrokenPipeError("the receiver is closed")
-            self._waiting -= data.count(_NO_SLOT)
-            self._free += data.replace(_TAKEN, b"")
+        if packed.nbytes > _STEP:  # it takes the slot that was returned last
+            self._receive(0)
+        while not self._write(packed, tag):
+            if not self._receive(timeout):
+                return False
+        return True
+
+    def _receive(self, timeout: int) -> bool:
+        if not self._poll.poll(timeout):
+            return False
+        data = os.read(self.reads.fd, _CHUNK)
+        if not data:
+            raise BrokenPipeError("the receiver is closed")
+        self._waiting -= data.count(_NO_SLOT)
+        self._free += data.replace(_TAKEN, b"")
+        return True
+
+    def _write(self, packed: Packed, tag: int) -> bool:
         if self._waiting >= self._limits.items:
             return False
         slot = -1
@@ -170,7 +180,7 @@ class Receiver(_End):
 
     When the last view of a slot is gone, a deque notes it, without any Python code: an exception
     that a signal handler raises within a finalizer, such as a KeyboardInterrupt, would be lost. The
-    slot is returned with the next call of a method.
+    slot is returned with a later call of a method.
     """
 
     sender = "The program"  # in messages
@@ -202,7 +212,9 @@ class Receiver(_End):
 
     def take(self) -> Optional[Tuple[int, Any]]:
         """Returns what came next, as its tag and object; None if nothing is there yet."""
-        if self._freed or self._taken > self._limits.items // 4:
+        # Small slots are returned several at a time: it takes a system call.
+        are_many = self._held_bytes > self._limits.slots * _STEP // 4
+        if (self._freed and are_many) or self._taken > self._limits.items // 4:
             self.return_slots()
         if self._begin == len(self._data):
             return None
@@ -229,8 +241,7 @@ class Receiver(_End):
         try:
             return tag, unpack(data, memory)
         except Exception as error:
-            number = f"number {tag % TAGS}, counted from 0"
-            add_note(error, f"{self.sender} sent it as {number}.")
+            add_note(error, f"{self.sender} sent it as number {tag % TAGS}, counted from 0.")
             raise
 
     def return_slots(self) -> None:

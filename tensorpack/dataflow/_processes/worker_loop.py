@@ -76,9 +76,8 @@ def run_flow(inputs: Receiver, sender: Sender, environment: Dict[str, str], ds: 
                     file = getattr(ds, "last_file", None)
                     note_datapoint(error, "MultiProcessRunner", number, datapoint, file)
                     raise
-                now = time.monotonic()
-                if now > look:
-                    look = now + _LOOK_SECONDS
+                if time.monotonic() > look:
+                    look = time.monotonic() + _LOOK_SECONDS
                     if inputs.is_ready():
                         break
             finished += 1

@@ -168,6 +168,19 @@ def test_no_code_of_ours_runs_where_an_array_goes(open_channel):
     assert len(channel.receiver._freed) == 1
 
 
+def test_small_slots_are_returned_several_at_a_time_and_large_ones_at_once(open_channel):
+    channel = open_channel(slots=16, items=100)
+    waiting = {}
+    for size in (SIZE, 2 * MIB):
+        waiting[size] = []
+        for number in range(7):
+            assert channel.sender.offer(Packed([full(number, size)]))
+            check(channel.array(), number)
+            waiting[size].append(len(channel.receiver._freed))
+        channel.receiver.return_slots()
+    assert waiting == {SIZE: [1, 2, 3, 4, 5, 1, 2], 2 * MIB: [1] * 7}
+
+
 @pytest.mark.parametrize("nbytes", [MIB, 4 * MIB])
 def test_a_consumer_that_does_not_come_lets_no_more_than_the_bound_wait(open_channel, nbytes):
     channel = open_channel(slots=16, nbytes=nbytes)

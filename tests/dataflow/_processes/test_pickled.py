@@ -62,3 +62,10 @@ def test_objects_of_any_class():
 def test_what_a_program_registers_for_its_classes_is_used(monkeypatch):
     monkeypatch.setitem(copyreg.dispatch_table, Box, lambda box: (str, ("box",)))
     assert through([Box(1, 2)])[0] == ["box"]
+
+
+@pytest.mark.parametrize("code", "?bBilfdFM")
+def test_scalars_keep_their_type(code):
+    scalar = np.ones(1, "M8[s]" if code == "M" else code)[0]
+    (result,), _ = through([scalar])
+    assert type(result) is type(scalar) and result == scalar
