@@ -20,6 +20,7 @@ RATE = re.compile(r"^\w+/s: ([0-9.]+)$", re.MULTILINE)
 RETURNED = "RETURNED "
 LIMIT = 600  # seconds, after which a program is taken to hang
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's interpreter does not compile each time
 sys.path[:0] = [str(CHECKOUT), str(HERE / "peers")]
 
 

@@ -10,19 +10,15 @@ import contextlib
 import importlib
 import itertools
 import os
-import sys
 import tempfile
 import time
 from functools import partial
 
-import numpy as np
-from _contest import Contest
-from _programs import HERE, example, fresh, on_cores, rate_of
-
-sys.path.insert(0, str(HERE / "peers"))
-
 import _update
+import numpy as np
 from _clock import per_second
+from _contest import Contest
+from _programs import example, fresh, on_cores, rate_of
 
 SMALL = ["--init-memory-size", "3000", "--memory-size", "20000"]
 NUM_ACTIONS = 4

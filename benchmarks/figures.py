@@ -52,9 +52,9 @@ FIGURES: Dict[str, Figure] = {
     "R11": Figure("pipelines.photographs", "images", 6.5, ("images",)),
     "R12": Figure("streams.second_process", "two processes / one", 0.5),
     "R13": Figure("workers.all_reduce", "all-reduce of gradients", 1.5, pairs=3),
-    "R15": Figure("saving.save", "save and resume of 100,000 frames", 1),
+    "R15": Figure("saving.save", "save of 100,000 frames", 1),
     "R17": Figure("dqn.actor_critic", "actor-critic / others", 8, ("sb3", "envpool")),
-    "R18": Figure("updates.against_others", "update / PyTorch and JAX", 7, ("torch", "jax")),
+    "R18": Figure("updates.against_torch", "update / compiled PyTorch", 4, ("torch",)),
     "R19": Figure("streams.files", "records of files / other libraries", 5, ("files",)),
     "R20": Figure("startup.first_update", "start-up of the main job / bare TensorFlow", 2),
 }

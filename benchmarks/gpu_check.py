@@ -11,15 +11,12 @@ try this script. The exit code is 1 if a step failed, or if there is no GPU.
 
 import os
 import re
-import signal
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import memory as resident_memory
 from _clock import parse_args
-from _programs import ROOT, begin, output_of, returned
+from _programs import ROOT, output_of, returned
 from _report import line, say
 from dqn import bare, train_dqn, whole
 from run import rows_of
@@ -28,9 +25,7 @@ from tensorpack.utils.gpu import get_num_gpu
 from tensorpack.utils.nvml import NVMLContext
 
 NOT_THERE = "has no effect here"  # how tfutils.precision refuses what this device does not have
-SMALL = ["--memory-size", "5000", "--init-memory-size", "1000", "--eval-every", "1000000"]
 WHERE = re.compile(r"Where the time goes: .*")
-SAVED = re.compile(r"Model saved to \S+model-(\d+)")
 
 
 def doctor(args):
@@ -102,41 +97,15 @@ def used(pid):
         return nvml.device(0).memory()["used"] / resident_memory.MB
 
 
-def interrupt(args):
-    """Ctrl-C in the second epoch, then the rest of the run: it has to start where it was saved."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = ROOT / "examples" / "DeepQNetwork" / "DQN.py"
-        flags = [*SMALL, "--rom", args.rom, "--logdir", Path(folder) / "log"]
-        flags += ["--steps-per-epoch", args.steps, "--max-epoch", "4"]
-        with begin([program, *flags]) as child:
-            text, pressed = "", 0.0
-            for printed in child.stdout:
-                text += printed
-                if "Start Epoch 2" in printed:
-                    time.sleep(1)
-                    pressed = time.perf_counter()
-                    child.send_signal(signal.SIGINT)
-            code, took = child.wait(), time.perf_counter() - pressed
-        if code != 128 + signal.SIGINT:
-            raise RuntimeError(f"Ctrl-C ended the run with {code}:\n{text}")
-        saved = int(SAVED.findall(text)[-1])
-        again = output_of(program, *flags, "--resume", "must")
-        ended = [int(step) for step in resident_memory.EPOCH.findall(again)]
-        if saved < args.steps or ended[-1] != 4 * args.steps or ended[0] <= saved - args.steps:
-            raise RuntimeError(f"saved at {saved}, resumed to {ended}:\n{text}\n{again}")
-        return [f"ended in {took:.1f} s, saved at step {saved}, resumed, epochs ended at {ended}"]
-
-
 def tests(args):
-    """The tests that need a GPU, and those of layers with channels first, which differ there."""
+    """The tests that need a GPU, and two that may end otherwise there."""
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m"]
-    for marked, path in (("gpu", "callbacks"), ("", "models/test_channels_first.py")):
-        yield output_of(*pytest, marked, ROOT / "tests" / path).strip().splitlines()[-1]
+    ctrl_c = "examples/test_program.py::test_ctrl_c_before_the_training_exits_with_130"
+    for mark, path in (("gpu", "callbacks"), ("", "models/test_channels_first.py"), ("", ctrl_c)):
+        yield output_of(*pytest, mark, ROOT / "tests" / path).strip().splitlines()[-1]
 
 
-STEPS = {
-    step.__name__: step for step in (doctor, interrupt, memory, where, r5, rates, r1, towers, tests)
-}
+STEPS = {step.__name__: step for step in (doctor, memory, where, r5, rates, r1, towers, tests)}
 
 
 def run(name, args):

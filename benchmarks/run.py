@@ -39,7 +39,7 @@ RESULTS = ROOT / "docs" / "performance" / "results.json"
 CHART = RESULTS.with_suffix(".svg")
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
-    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "jax", "stable-baselines3"],
+    *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "stable-baselines3"],
     *["envpool", "array-record", "webdataset", "datasets"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )

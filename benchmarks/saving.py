@@ -1,11 +1,11 @@
-"""R15: what it costs to save and to resume a DQN with a replay memory of 100,000 frames."""
+"""R15: what it costs to save a DQN with a replay memory of 100,000 frames."""
 
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from _contest import Contest, difference, itself
+from _contest import Contest, itself
 from _programs import example, fresh
 
 FRAME, HISTORY, ACTIONS, BATCH = (84, 84), 4, 4, 64
@@ -13,30 +13,24 @@ KINDS = 500  # different frames
 
 
 def save(frames=100000, new=4000, steps=50, directory=""):
-    """How long training stands still for an asynchronous save, and what resuming takes.
+    """How long training stands still for an asynchronous save.
 
     The network of `examples/DeepQNetwork` is trained on batches from a memory of random frames,
     with `ModelSaver(asynchronous=True)`. All frames are new in the first save, which does not
     count, `--new` of them in the five others. `--directory` is on the disk to be measured.
     """
     with tempfile.TemporaryDirectory(dir=directory or None) as name:
-        job = frames, steps, Path(name) / "log"
-        begun = fresh(train, *job, [frames, *[new] * 5], "never")
-        again = fresh(train, *job, [BATCH] * 7, "must")
-    sides = {"blocked": begun["blocked"][1:], "on disk after": begun["written"][1:]}
+        blocked, written = fresh(train, frames, steps, Path(name) / "log", [frames, *[new] * 5])
+    sides = {"blocked": blocked[1:], "on disk after": written[1:]}
     what = f"asynchronous save with {new:,} new frames, training blocked"
     yield Contest(what, sides, unit="ms", judge=itself, target="<= 15")
-    sides = {"resume": [again["ready"]], "new start": [begun["ready"]]}
-    what = f"resuming {frames:,} frames beyond a new start"
-    yield Contest(what, sides, unit="ms", judge=difference)
 
 
-def train(frames, steps, directory, new, resume):
+def train(frames, steps, directory, new):
     """Trains an epoch for each of `new`, with so many new frames before it, and saves.
 
-    Returns:
-      Milliseconds, as a dict: "ready", from `train()` until the callbacks begin; and for each save
-      "blocked", in which training stood still, and "written", until it was on the disk.
+    Returns the milliseconds in which training stood still, and those until a save was on the disk,
+    as two lists.
     """
     example("DeepQNetwork")
     import flags
@@ -46,7 +40,7 @@ def train(frames, steps, directory, new, resume):
     from tensorpack.RL import ReplayMemory
     from tensorpack.utils import logger
 
-    begun, freed, written, ready = [], [], [], []
+    begun, freed, written = [], [], []
     kinds = np.random.RandomState(0).randint(256, size=(KINDS, 1, *FRAME)).astype(np.uint8)
 
     class Memory(tp.DataFlow, tp.Callback):
@@ -61,9 +55,7 @@ def train(frames, steps, directory, new, resume):
                 yield list(self._memory.sample(BATCH, rng))
 
         def _before_train(self):
-            ready.append(time.perf_counter())
-            if not self.trainer.resumed:
-                self._append(new[0])
+            self._append(new[0])
 
         def _append(self, count):
             zero, no = np.zeros(1, np.int64), np.zeros(1, bool)
@@ -79,9 +71,6 @@ def train(frames, steps, directory, new, resume):
             entries, on_done = state["entries"], state["entries"].on_done
             entries.on_done = lambda refs: (written.append(time.perf_counter()), on_done(refs))
             return state
-
-        def load_state_dict(self, state):
-            self._memory.load_state_dict(state)
 
     class Saver(tp.ModelSaver):
         def _trigger(self):
@@ -99,12 +88,6 @@ def train(frames, steps, directory, new, resume):
         monitors=[],
         steps_per_epoch=steps,
         max_epoch=len(new),
-        resume=resume,
     )
-    start = time.perf_counter()
     tp.QueueInputTrainer(config).train()
-    return {
-        "ready": 1e3 * (ready[0] - start),
-        "blocked": [1e3 * (free - begin) for begin, free in zip(begun, freed)],
-        "written": [1e3 * (done - begin) for begin, done in zip(begun, written)],
-    }
+    return [[1e3 * (end - start) for start, end in zip(begun, ends)] for ends in (freed, written)]

@@ -1,6 +1,6 @@
-"""R18: the bare update of the main job against the same update in PyTorch and in JAX.
+"""R18: the bare update of the main job against the same update in a compiled PyTorch.
 
-Each starts from the same weights, on the same batch, and its first losses must be ours.
+Both start from the same weights, on the same batch, and the first losses must be equal.
 """
 
 import _update
@@ -8,26 +8,23 @@ from _contest import Contest
 from _programs import fresh, on_cores, rate_of
 from dqn import update_alone, update_dqn
 
-PEERS = {"torch, compiled": ("torch_update.py", "torch"), "JAX": ("jax_update.py", "jax")}
+CHECKED = 3  # updates, whose losses are compared
 
 
-def against_others(seconds=4.0, cores=(1,), precision=("fp32", "bf16")):
-    """The update alone against PyTorch (compiled, channels_last) and JAX (compiled).
+def against_torch(seconds=4.0, cores=(1,), precision=("fp32", "bf16")):
+    """The update alone against PyTorch (compiled, channels_last).
 
-    Pinned to so many cores. A peer whose first losses differ from ours fails.
+    Pinned to so many cores. It fails if the first losses differ.
     """
     for kind in precision:
         flags = ["--precision", kind]
         losses = ",".join(map(str, fresh(first_losses, flags)))
-        peer_flags = [*flags, "--seconds", seconds, "--losses", losses]
+        torch = ["torch_update.py", *flags, "--seconds", seconds, "--losses", losses]
         for count in cores:
             yield Contest(
-                f"update, {kind}, {count} core{'s' if count > 1 else ''} / PyTorch and JAX",
+                f"update, {kind}, {count} core{'s' if count > 1 else ''} / compiled PyTorch",
                 {"run": on_cores(count, fresh, update_dqn, seconds, flags)},
-                {
-                    name: on_cores(count, rate_of, script, *peer_flags, peer=peer)
-                    for name, (script, peer) in PEERS.items()
-                },
+                {"PyTorch": on_cores(count, rate_of, *torch, peer="torch")},
                 target=">= 1",
             )
 
@@ -43,4 +40,4 @@ def first_losses(flags):
             if name in weights:
                 var.load(weights[name], sess)
         step = sess.make_callable([sess.graph.get_tensor_by_name("cost:0"), trainer.train_op])
-        return [float(step()[0]) for _ in range(_update.CHECKED)]
+        return [float(step()[0]) for _ in range(CHECKED)]

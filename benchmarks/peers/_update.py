@@ -1,13 +1,10 @@
-"""The update of R18: its weights and its batch, and how each library is timed and checked.
+"""The update of R18: its weights and its batch.
 
-numpy only: each peer runs it in an environment of its own. The layouts are TensorFlow's: kernels
+numpy only: the peer runs it in an environment of its own. The layouts are TensorFlow's: kernels
 are `[rows, columns, inputs, outputs]`, matrices `[inputs, outputs]`.
 """
 
-import itertools
-
 import numpy as np
-from _clock import parse_args, per_second, print_rate
 
 BATCH, ACTIONS, DISCOUNT = 64, 4, 0.99
 LEARNING_RATE, BETAS, EPSILON, MAX_NORM = 1e-3, (0.9, 0.999), 1e-3, 10.0
@@ -20,8 +17,6 @@ INPUTS = (
     ((BATCH,), np.float32),  # rewards
     ((BATCH,), bool),  # whether the episode ended
 )
-CHECKED = 3  # updates, whose losses are compared
-WITHIN = {"fp32": 1e-3, "bf16": 3e-2}  # relative
 
 
 def random_arrays(specs):
@@ -52,21 +47,3 @@ def weights():
         value = kernel if len(shape) > 1 else np.full(shape, 0.0 if shape else 0.001)
         made[name] = value.astype(np.float32)
     return made
-
-
-def args_of(description):
-    """The command line of a peer."""
-    return parse_args(description, precision="fp32", seconds=4.0, losses="")
-
-
-def check_and_measure(update, args):
-    """Compares the first losses of `update`, which returns them, with ours, then prints its rate.
-
-    Raises:
-      AssertionError: it learns something else.
-    """
-    theirs = [float(each) for each in args.losses.split(",") if each]
-    found = [float(update()) for _ in theirs]
-    np.testing.assert_allclose(found, theirs, rtol=WITHIN[args.precision])
-    updates = (update() for _ in itertools.count())
-    print_rate("updates", per_second(updates, args.seconds, warm_up=2.0))

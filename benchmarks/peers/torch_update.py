@@ -3,16 +3,20 @@
     .venv-peer-torch/bin/python benchmarks/peers/torch_update.py [--precision bf16]
 
 In the layout channels_last, with the fused Adam, autocast for bfloat16, and torch.compile for the
-loss and its gradients.
+loss and its gradients. Fails unless its first losses are ours.
 """
 
+import itertools
 import os
 
 import _update
+import numpy as np
 import torch
-from _update import BATCH, DISCOUNT, args_of, check_and_measure
+from _clock import parse_args, per_second, print_rate
+from _update import BATCH, DISCOUNT
 from torch.nn import functional as F
 
+WITHIN = {"fp32": 1e-3, "bf16": 3e-2}  # of our first losses, relative
 PADDING = {"conv0": 2, "conv1": (1, 2, 1, 2), "conv2": 1}  # what TensorFlow calls SAME
 
 
@@ -59,7 +63,7 @@ def loss_of(online, target, frames, action, reward, over):
 
 def main():
     """Measures and prints."""
-    args = args_of(__doc__)
+    args = parse_args(__doc__, precision="fp32", seconds=4.0, losses="0.0")
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     online, target = parameters(), parameters()
     given = [torch.from_numpy(each) for each in _update.random_arrays(_update.INPUTS)]
@@ -83,7 +87,10 @@ def main():
         optimizer.step()
         return cost.detach()
 
-    check_and_measure(update, args)
+    ours = [float(loss) for loss in args.losses.split(",")]
+    np.testing.assert_allclose([float(update()) for _ in ours], ours, rtol=WITHIN[args.precision])
+    updates = (update() for _ in itertools.count())
+    print_rate("updates", per_second(updates, args.seconds, warm_up=2.0))
 
 
 if __name__ == "__main__":
