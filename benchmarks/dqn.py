@@ -52,7 +52,7 @@ def whole_run(steps=300, seconds=10.0, rom="breakout.bin", exploration=0.91, fla
     act = fresh(act_dqn, steps, rom, acting)
     bounds = [1 / (1 / update + 1 / act) for update in columns["bare update"]]
     sides = {"run": columns["run"], "update and acting": bounds}
-    yield Contest("whole DQN run / update and acting apart, added", sides, target=">= 0.97")
+    yield Contest("whole DQN run / bare update and acting, measured apart", sides, target=">= 0.97")
 
 
 def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
@@ -63,7 +63,7 @@ def gain(steps=300, rom="breakout.bin", precision=("fp32", "bf16")):
     for name in precision:
         yield Contest(
             f"whole DQN run, {name} / tensorpack 0.11",
-            {"run": partial(whole, steps, rom, _precision(name))},
+            {"run": partial(whole, steps, rom, ["--precision", name])},
             {"tensorpack 0.11": partial(rate_of, *peer, peer="tensorpack-0.11")},
             target={"fp32": ">= 2.0", "bf16": ">= 3.0"}[name],
         )
@@ -75,7 +75,7 @@ def against_sb3(steps=200, games=1, precision="fp32"):
     stable-baselines3 learns by plain Q-learning: two forward passes to the three of the Double-DQN.
     Its update is in float32 in any case: it has no other.
     """
-    flags = ["--num-players", games, *_precision(precision)]
+    flags = ["--num-players", games, "--precision", precision]
     peer = ["sb3.py", "--kind", "dqn", "--steps", steps, "--games", games]
     yield Contest(
         f"whole DQN run, games: {games}, {precision} / stable-baselines3 (plain Q-learning)",
@@ -109,19 +109,10 @@ def actor_critic(steps=8000, cores=(1, 2)):
         )
 
 
-def _precision(name):
-    # without the flag it is the default, whatever the others are called
-    return [] if name == "fp32" else ["--precision", name]
-
-
 def stopwatch(steps_done, warm_up, steps, at_start=lambda: None, at_end=lambda: None):
-    """A callback that times steps after the first ones, and then ends the training.
+    """A callback that times `steps` after `warm_up` others, and then ends the training.
 
-    Args:
-      steps_done: how many steps are done, given the callback.
-      warm_up: steps that do not count.
-      steps: steps that do.
-      at_start, at_end: called before the epoch, and when the rate is known.
+    `steps_done(callback)` counts them; `at_start` is called before the epoch, `at_end` at last.
     """
     import tensorpack as tp
 
@@ -161,12 +152,10 @@ def job(folder, program, flags, argv):
 
 
 def main_job(rom, argv):
-    """The same of the main job, and flags that are not its own.
+    """The same of the main job; and flags beside its own, which `argv` has together.
 
-    Args:
-      rom: the game.
-      argv: `--exploration`, the probability of an action by chance; `--warm-up`, updates that do
-        not count; `--staging`, copy a batch to the GPU ahead; and flags of DQN.py.
+    `--exploration`, the probability of an action by chance; `--warm-up`, updates that do not count;
+    `--staging`, copy a batch to the GPU ahead.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--exploration", type=float, default=0.91)

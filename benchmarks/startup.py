@@ -10,16 +10,14 @@ import _update
 from _contest import Contest, difference
 from _programs import CHECKOUT, example, fresh
 
-IMPORT = "import tensorpack"
-LOADED = f"{IMPORT}, sys; sys.exit('tensorflow' in sys.modules)"
-
 
 def imported():
     """`import tensorpack` beyond the bare interpreter; fails if it loads TensorFlow."""
-    milliseconds_of(LOADED)  # also writes the bytecode
+    code = "import tensorpack"
+    milliseconds_of(f"{code}, sys; sys.exit('tensorflow' in sys.modules)")  # writes the bytecode
     yield Contest(
         "import tensorpack, beyond the bare interpreter",
-        {"import": lambda: milliseconds_of(IMPORT), "interpreter": lambda: milliseconds_of("")},
+        {"import": lambda: milliseconds_of(code), "interpreter": lambda: milliseconds_of("")},
         unit="ms",
         judge=difference,
         target="<= 50",

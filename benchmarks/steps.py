@@ -45,13 +45,9 @@ class OneWeight(ModelDesc):
 
 
 class Turns(Callback):
-    """Times each epoch of the trainer and, after it, as many bare calls.
+    """Times each epoch of the trainer and, after it, as many calls of what `make(trainer)` returns.
 
-    Args:
-      make: returns the bare call, given the trainer.
-
-    Attributes:
-      trainer_us, bare_us: microseconds a step of each epoch; the first is to warm up.
+    In `trainer_us` and `bare_us` are microseconds a step; the first epoch is to warm up.
     """
 
     def __init__(self, make):

@@ -25,14 +25,9 @@ class Agent(nn.Module):
     def __init__(self, actions):
         super().__init__()
         self.features = nn.Sequential(
-            *[nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU()],
-            *[
-                nn.Conv2d(64, 64, 3, 1),
-                nn.ReLU(),
-                nn.Flatten(),
-                nn.Linear(64 * 7 * 7, 512),
-                nn.ReLU(),
-            ],
+            *(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU()),
+            *(nn.Conv2d(64, 64, 3, 1), nn.ReLU(), nn.Flatten()),
+            *(nn.Linear(64 * 7 * 7, 512), nn.ReLU()),
         )
         self.heads = nn.Linear(512, actions + 1)
 

@@ -202,16 +202,14 @@ class Model(tp.ModelDesc):
         with tf.variable_scope("target", custom_getter=kept):
             values = self._network(later)
         bootstrap = tf.reduce_sum(values * tf.one_hot(best, self._num_actions), 1)
-        target = tf.clip_by_value(reward, -1.0, 1.0) + tf.stop_gradient(bootstrap) * DISCOUNT * (
-            1.0 - tf.cast(over, tf.float32)
-        )
+        weight = DISCOUNT * (1.0 - tf.cast(over, tf.float32))
+        target = tf.clip_by_value(reward, -1.0, 1.0) + weight * tf.stop_gradient(bootstrap)
         chosen = tf.reduce_sum(q * tf.one_hot(action, self._num_actions), 1)
         cost = tf.losses.huber_loss(target, chosen)
         predicted = tf.reduce_mean(tf.reduce_max(q, 1), name="predict_reward")
         summary.add_moving_summary(tf.identity(cost, name="cost"), predicted)
-        summary.add_param_summary(
-            ("conv.*/W", ["histogram", "rms"]), ("fc.*/W", ["histogram", "rms"])
-        )
+        kinds = ["histogram", "rms"]
+        summary.add_param_summary(("conv.*/W", kinds), ("fc.*/W", kinds))
         return cost
 
     def optimizer(self):
@@ -230,17 +228,13 @@ def update_target():
 
 
 class Clock(tp.Callback):
-    """Times the steps after the first ones."""
+    """Notes when each step ends."""
 
-    def __init__(self, steps):
-        self._steps = steps
+    def __init__(self):
+        self.times = []
 
     def _trigger_step(self):
-        now, done = time.perf_counter(), self.local_step + 1 - WARM_UP
-        if done == 0:
-            self._start = now
-        elif 0 < done <= self._steps:
-            self.rate = done / (now - self._start)
+        self.times.append(time.perf_counter())
 
 
 def main():
@@ -248,7 +242,7 @@ def main():
     args = parse_args(__doc__, rom="breakout.bin", steps=150)
     cv2.setNumThreads(1)
     tp.logger.set_logger_dir(os.path.join(tempfile.mkdtemp(), "log"))
-    replay, clock = Replay(args.rom), Clock(args.steps)
+    replay, clock = Replay(args.rom), Clock()
     config = tp.TrainConfig(
         data=tp.QueueInput(replay),
         model=Model(replay.num_actions),
@@ -258,12 +252,11 @@ def main():
             replay,
             clock,
         ],
-        # one more, for what is done at the end of an epoch, which R1 to R3 leave out
-        steps_per_epoch=WARM_UP + args.steps + 1,
+        steps_per_epoch=WARM_UP + args.steps,
         max_epoch=1,
     )
     tp.launch_train_with_config(config, tp.SimpleTrainer())
-    print_rate("updates", clock.rate)
+    print_rate("updates", args.steps / (clock.times[-1] - clock.times[WARM_UP - 1]))
     # tensorpack 0.11 leaves its threads in TensorFlow, where the end of the interpreter may crash.
     os._exit(0)
 
