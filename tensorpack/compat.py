@@ -116,21 +116,15 @@ def make_raw_callable(
 ) -> Optional[Callable[..., List[Any]]]:
     """Returns a function from arrays, one for each fed tensor, to the values of the fetched ones.
 
-    It looks at nothing: neither dtypes nor shapes of the arrays, see `tfutils.prepared`, and nor
-    does it say where in the program a failing op was made. TensorFlow has it under a private name,
-    and costs a fifth of what `Session.run` with a feed does.
+    None if this TensorFlow, or this kind of session, cannot do it. It looks at neither dtypes nor
+    shapes of the arrays, see `tfutils.prepared`, and nor does it say where in the program a failing
+    op was made. TensorFlow has it under a private name, and it costs a fifth of a `Session.run`
+    with a feed. `targets` are ops that merely run.
 
     Args:
-      sess: a session that runs in this process.
-      fetches: tensors.
-      targets: ops that merely run.
-      feeds: tensors.
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
       waits: whether it may wait for as long as it takes, as an enqueue does for room, even if the
         session has `operation_timeout_in_ms`.
-
-    Returns:
-      None if this TensorFlow, or this kind of session, cannot do it.
     """
     make = getattr(sess, "_make_callable_from_options", None)
     if make is None or getattr(sess, "sess_str", None):

@@ -37,10 +37,8 @@ class DatapointChecker:
         """Returns the arrays to feed, in the order of the signature.
 
         A datapoint is a list or tuple of arrays, numbers or (nested) lists, or a dict of them by
-        input name.
-
-        TypeError if a component is None, holds objects, or would change its kind (float to int);
-        ValueError if the number of components, a shape, or the range of a number is wrong.
+        input name. TypeError if a component is None, holds objects, or would change its kind (float
+        to int); ValueError if their number, a shape, or the range of a number is wrong.
         """
         arrays: List[np.ndarray] = []
         messages: List[str] = []

@@ -152,9 +152,7 @@ class FlowCursor:
                 yield datapoint
 
     def _passes(self, rest: bool = False, begun: Any = None) -> Generator[Any, None, None]:
-        """Yields pass after pass; the first one may be the rest of one, which may be empty, or have
-        been begun.
-        """
+        """Yields pass after pass; the first may be the rest of one, perhaps empty, or be begun."""
         while True:
             self.num_in_pass = 0
             one_pass, begun = begun or iter(self._ds), None

@@ -57,17 +57,21 @@ class FeedInput(InputSource):
         self._check: Callable[[Any], Sequence[Any]] = list
         self.cursor = FlowCursor(ds, infinite)
         self._datapoints: Optional[Generator[Any, None, None]] = None
+        self._feed = CheckedFeed()
         # After the last datapoint: how many there were, and the state of the flow. The next one may
         # be cut off, and a pass that is cut off does not count.
         self._last_fed: Tuple[int, Any] = (0, None)
 
     def next_feed(self) -> Dict[tf.Tensor, Any]:
         """Takes the next datapoint and returns it as a feed; StopIteration at the end."""
+        return dict(self.feed_of_step())
+
+    def feed_of_step(self) -> CheckedFeed:
+        """Does the same, with one object each time, which a session looks at only once."""
         datapoint = self._next_datapoint()
         self._record_position()
-        return CheckedFeed(zip(self._placeholders, self._check(datapoint)))
-
-    feed_of_step = next_feed
+        self._feed.update(zip(self._placeholders, self._check(datapoint)))
+        return self._feed
 
     def _next_datapoint(self) -> Any:
         if self._datapoints is None:
@@ -171,7 +175,7 @@ class DataParallelFeedInput(FeedInput):
         towers = list(self._by_tower.items())[:cnt]
         datapoints = [self._next_datapoint() for _ in towers]
         self._record_position()
-        feed = CheckedFeed()
+        feed: Dict[tf.Tensor, Any] = {}
         for (name, placeholders), datapoint in zip(towers, datapoints):
             if not placeholders:
                 raise RuntimeError(
@@ -181,8 +185,9 @@ class DataParallelFeedInput(FeedInput):
             feed.update(zip(placeholders, self._check(datapoint)))
         return feed
 
-    def feed_of_step(self) -> Dict[tf.Tensor, Any]:
-        return self.next_feed(len(self._by_tower))
+    def feed_of_step(self) -> CheckedFeed:
+        self._feed.update(self.next_feed(len(self._by_tower)))
+        return self._feed
 
     def _make_placeholders(self, input_signature: List[tf.TensorSpec]) -> None:
         self._specs = input_signature  # each tower makes its own, in its name scope
@@ -194,10 +199,7 @@ class DataParallelFeedInput(FeedInput):
         return self._by_tower[name]
 
     def _read_by_pass(self) -> Optional[int]:
-        raise ValueError(
-            "A pass over a DataParallelFeedInput may end in the middle of a step: validate with "
-            "the DataFlow itself."
-        )
+        raise ValueError("A pass may end within a step: validate with the DataFlow itself.")
 
     def _size(self) -> int:
         return len(self.ds) // len(self._by_tower)
@@ -208,6 +210,7 @@ class _Feeder(Callback):
 
     def __init__(self, source: FeedInput) -> None:
         self._source = source
+        self._request = tf.train.SessionRunArgs(None)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         source = self._source
@@ -221,7 +224,9 @@ class _Feeder(Callback):
             raise
         except tf.errors.OutOfRangeError as error:  # of the user, and not the end of the pass
             raise RuntimeError(f"{type(source.ds).__name__} failed with {error!r}") from error
-        return tf.train.SessionRunArgs(fetches=None, feed_dict=feed)
+        if self._request.feed_dict is not feed:
+            self._request = tf.train.SessionRunArgs(None, feed)
+        return self._request
 
     def state_dict(self) -> Dict[str, Any]:
         return self._source.position()

@@ -28,7 +28,10 @@ _CLOSED = "This session has been closed: nothing can be run after the training."
 
 
 class CheckedFeed(Dict[tf.Tensor, Any]):
-    """A feed of arrays that a `FedInput` has returned, which are fed without another check."""
+    """A feed of arrays that a `FedInput` has returned, which are fed without another check.
+
+    A hook may ask for the same one again, with other arrays for the same tensors.
+    """
 
 
 class _Plan(NamedTuple):
@@ -39,7 +42,7 @@ class _Plan(NamedTuple):
       where: where the values are that the caller wants, see `pick`.
       after: `after_run` of each hook, and where the values are for it.
       alive: the fetched and fed objects, so that their ids stay theirs.
-      asked, requests: what the caller and the hooks asked for, if that cannot change inside.
+      asked, requests, feed: what the caller and the hooks ask for, if that cannot change inside.
     """
 
     call: Optional[Callable[..., List[Any]]]
@@ -49,6 +52,7 @@ class _Plan(NamedTuple):
     alive: Any
     asked: Any = None
     requests: Sequence[Any] = ()
+    feed: CheckedFeed = CheckedFeed()
 
 
 _NO_PLAN = _Plan(None, None, None, [], None)
@@ -124,7 +128,7 @@ class HookedSession:
         is_same = asked is plan.asked and all(map(is_, requests, plan.requests))
         if plan.call is None or not is_same or options is not None or run_metadata is not None:
             return self._run_other(context, requests, options, run_metadata)
-        values = plan.call()
+        values = plan.call(*plan.feed.values())
         self._finish(context, plan.after, values, _NOTHING)
         return None if plan.where is None else pick(values, plan.where)
 
@@ -151,15 +155,14 @@ class HookedSession:
         plan = self._plans.get(identity) or self._prepare(identity, structures, feeds)
         if plan.call is None:
             return self._run_by_session(context, structures, feeds, [], None)
-        if not feeds:
-            values = plan.call()
+        is_checked = feeds is None or type(feeds) is CheckedFeed
+        if is_checked:
+            plan = plan._replace(asked=asked, requests=requests, call=plan.call_checked)
+            plan = plan if feeds is None else plan._replace(feed=feeds)
             # what a list or a dictionary holds may change
-            if feeds is None and not any(isinstance(x, _STRUCTURES) for x in structures):
-                self._latest = plan._replace(asked=asked, requests=requests)
-        elif type(feeds) is CheckedFeed:
-            values = plan.call_checked(*feeds.values())
-        else:
-            values = plan.call(*feeds.values())
+            if not any(isinstance(x, _STRUCTURES) for x in structures):
+                self._latest = plan
+        values = plan.call(*(feeds or {}).values())
         self._finish(context, plan.after, values, _NOTHING)
         return None if plan.where is None else pick(values, plan.where)
 
@@ -195,9 +198,8 @@ class HookedSession:
         return values[0]
 
     def _fetches(self, structures: List[Any]) -> Tuple[List[int], List[Any]]:
-        """Returns the places of what is to be computed, and that, with what runs along behind it.
-
-        A hook may ask for None; TensorFlow refuses a caller's.
+        """Returns the places of what is to be computed, which a hook's None is not, and that, with
+        what runs along behind it.
         """
         places = [i for i, wanted in enumerate(structures) if i == 0 or wanted is not None]
         along = self._run_along(self.session, structures)
@@ -254,11 +256,10 @@ def _key(fetches: Any) -> Hashable:
 
 
 def _leaves(fetches: Any) -> List[Any]:
-    if isinstance(fetches, dict):
-        return _leaves(list(fetches.values()))
-    if isinstance(fetches, (list, tuple)):
-        return [leaf for part in fetches for leaf in _leaves(part)]
-    return [fetches]
+    if not isinstance(fetches, (dict, list, tuple)):
+        return [fetches]
+    parts = fetches.values() if isinstance(fetches, dict) else fetches
+    return [leaf for part in parts for leaf in _leaves(part)]
 
 
 def _merge_options(options: List[Any]) -> Any:
