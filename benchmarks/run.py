@@ -40,7 +40,7 @@ CHART = RESULTS.with_suffix(".svg")
 LOGS = ROOT / ".venv" / "bench-logs"
 PACKAGES = (
     *["tensorflow", "tensorflow-cpu", "tensorpack", "torch", "stable-baselines3"],
-    *["envpool", "array-record", "webdataset", "datasets"],
+    *["envpool", "array-record", "datasets", "lmdb"],
     *["torchvision", "albumentations", "grain", "opencv-python-headless", "ale-py", "numpy"],
 )
 
