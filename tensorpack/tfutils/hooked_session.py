@@ -155,14 +155,14 @@ class HookedSession:
         plan = self._plans.get(identity) or self._prepare(identity, structures, feeds)
         if plan.call is None:
             return self._run_by_session(context, structures, feeds, [], None)
-        is_checked = feeds is None or type(feeds) is CheckedFeed
-        if is_checked:
-            plan = plan._replace(asked=asked, requests=requests, call=plan.call_checked)
-            plan = plan if feeds is None else plan._replace(feed=feeds)
+        call = plan.call
+        if feeds is None or type(feeds) is CheckedFeed:
+            call = plan.call_checked
             # what a list or a dictionary holds may change
             if not any(isinstance(x, _STRUCTURES) for x in structures):
-                self._latest = plan
-        values = plan.call(*(feeds or {}).values())
+                latest = _Plan(call, call, plan.where, plan.after, plan.alive, asked, requests)
+                self._latest = latest._replace(feed=feeds or plan.feed)
+        values = call(*(feeds or {}).values())
         self._finish(context, plan.after, values, _NOTHING)
         return None if plan.where is None else pick(values, plan.where)
 

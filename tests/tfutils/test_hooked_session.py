@@ -65,6 +65,16 @@ def test_a_feed_that_was_checked_is_not_checked_again(session):
         session(Hook(request._replace(feed_dict=CheckedFeed({x: wrong})))).run(x + 1)
 
 
+def test_a_checked_feed_may_have_other_arrays_in_the_next_run(session):
+    x, feed = tf.placeholder(tf.float32, []), CheckedFeed()
+    hook = Hook(tf.train.SessionRunArgs(x, feed))
+    sess, out, more = session(hook), x + 1, x + 2
+    for fetches in (out, out, more, out):
+        feed[x] = np.float32(len(hook.seen))
+        assert sess.run(fetches) == len(hook.seen[:-1]) + (2 if fetches is more else 1)
+    assert hook.seen == [0, 1, 2, 3]
+
+
 def test_what_session_run_takes_as_a_feed_is_taken(session):
     sparse, learning = tf.sparse_placeholder(tf.float32), tf.placeholder(tf.bool, [])
     total = tf.sparse_reduce_sum(sparse) * tf.cast(learning, tf.float32)
