@@ -38,8 +38,8 @@ class Slow(ModelSaver):
         super().__init__()
         self._seconds = seconds
 
-    def _write(self, path):
-        super()._write(path)
+    def _write(self, *args):
+        super()._write(*args)
         if self.global_step == 2 * STEPS:
             mark("save")
             time.sleep(self._seconds)

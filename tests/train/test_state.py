@@ -298,7 +298,7 @@ def test_turns_since_the_last_save_are_saved(log_dir, capsys):
 
 def test_a_failing_last_save_is_said_and_the_signal_counts(log_dir, capsys):
     class Breaks(Never):
-        def _write(self, path):
+        def _write(self, *args):
             raise LookupError("the disk is gone")
 
     with pytest.raises(TrainingInterrupted):

@@ -53,9 +53,9 @@ class Forgetful(DataFlow):
 class SlowSaver(ModelSaver):
     """Says when it saves, and takes its time, so that it can be killed in the middle."""
 
-    def _write(self, path):
+    def _write(self, *args):
         mark("save")
-        super()._write(path)
+        super()._write(*args)
         time.sleep(0.05)
 
 
