@@ -160,8 +160,8 @@ class HookedSession:
             call = plan.call_checked
             # what a list or a dictionary holds may change
             if not any(isinstance(x, _STRUCTURES) for x in structures):
-                latest = _Plan(call, call, plan.where, plan.after, plan.alive, asked, requests)
-                self._latest = latest._replace(feed=feeds or plan.feed)
+                feed = feeds or plan.feed
+                self._latest = plan._replace(asked=asked, requests=requests, call=call, feed=feed)
         values = call(*(feeds or {}).values())
         self._finish(context, plan.after, values, _NOTHING)
         return None if plan.where is None else pick(values, plan.where)
