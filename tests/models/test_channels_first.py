@@ -89,3 +89,4 @@ def test_exports_compute_what_the_network_does(tmp_path):
     images = [np.random.RandomState(1).rand(2, 3, 32, 32).astype(np.float32)]
     exporter.export_compact(tmp_path / "frozen.pb", check_inputs=images)
     exporter.export_serving(tmp_path / "serving", check_inputs=images)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["frozen.pb", "serving"]
