@@ -96,6 +96,7 @@ fire_on_reset=False, max_frames=120000, eval_epsilon=0.001, idle_frames=3600
 """.split("\n")[1:-1]
 
 PREFIX = re.compile(r"\[\d{4} \d\d:\d\d:\d\d @\w+\.py:\d+\] ")
+SLOW = re.compile(r"Callbacks took [\d.]+ sec in total\. .*")  # only where the machine is slow
 
 
 EVALUATED = ["--steps-per-epoch", "5", "--eval-every", "1"]
@@ -121,7 +122,7 @@ def test_the_log_has_the_lines_that_users_of_tensorpack_know(trained):
     assert f"ROM: {breakout_rom()}, Num Actions: 4" in output.splitlines()[0]
     assert "800/800" in output and "6/6" in output
     lines = (logdir / "log.log").read_text().splitlines()
-    said = messages(lines)
+    said = [line for line in messages(lines) if not SLOW.fullmatch(line)]
     assert re.fullmatch(r"Argv: .*DQN\.py --rom .*", said[0])
     expected = SETTINGS + BEFORE_TRAINING + FIRST_EPOCH
     expected = [line.replace("{logdir}", str(logdir)) for line in expected]
