@@ -189,13 +189,17 @@ class Predict(Callback):
 
 
 @pytest.mark.slow
-def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_loads(tmp_path):
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_chief_saves_what_any_trainer_loads_and_others_start_with_what_it_loads(
+    asynchronous, tmp_path
+):
     start = {"learning_rate": 0.25, "factor": 2, "bn/gamma": [1, 2, 3], "bn/mean/EMA": [1, 1, 1]}
     start = {"global_step": 100, **{name: np.float32(value) for name, value in start.items()}}
 
     def train(server, index):
         seen, predict = Values(), Predict()
-        saver = ModelSaver(checkpoint_dir=str(tmp_path / str(index)))
+        path = str(tmp_path / str(index))
+        saver = ModelSaver(checkpoint_dir=path, asynchronous=asynchronous)
         of_run = {"session_init": DictRestore(start)} if index == 0 else {}
         trainer = DistributedTrainerReplicated([0, 1], server)
         own = normalising([RunUpdateOps(), predict, seen, saver], index, **of_run)
