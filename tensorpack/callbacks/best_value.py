@@ -132,10 +132,9 @@ class EarlyStop(BestValue):
 class MinSaver(BestValue):
     """Keeps a copy of the checkpoint for which a scalar was least, as `min-{stat}`.
 
-    Put it after the `ModelSaver` and the callback that computes the scalar in the list of
-    callbacks; before them it keeps the same checkpoints, an epoch later. A value of whose step no
-    checkpoint is there is a warning. A run that is resumed in another directory takes the copy
-    along.
+    Put it after the callback that computes the scalar; before that it keeps the same checkpoints,
+    an epoch later. A value of whose step no checkpoint is there when the next epoch begins is a
+    warning. A run that is resumed in another directory takes the copy along.
 
     Args:
       monitor_stat: name of the scalar in `trainer.monitors`.
@@ -143,6 +142,8 @@ class MinSaver(BestValue):
       filename: name of the copy; `min-{stat}` or `max-{stat}` by default, with `-` for `/`.
       checkpoint_dir: where the checkpoints are; the log directory by default.
     """
+
+    _late: Any = None  # a better value, until a ModelSaver behind it has saved
 
     def __init__(
         self,
@@ -179,27 +180,35 @@ class MinSaver(BestValue):
         self.best = None
 
     def _trigger(self) -> None:
+        self._before_epoch()
         latest = self._new_value()
-        if latest is None or not self._is_better(latest.value):
-            return
-        step, value = latest
+        if latest is not None and self._is_better(latest.value) and not self._keep(latest):
+            self._late = latest
+
+    def _before_epoch(self) -> None:
+        late, self._late = self._late, None
+        if late is not None and not self._keep(late):
+            logger.warning(
+                f"{self} does nothing: {self.monitor_stat} is from step {late[0]}, of which no "
+                "model was saved. Trigger it in the same epochs as the ModelSaver."
+            )
+
+    def _keep(self, record: Any) -> bool:
+        """Copies the checkpoint of its step; returns whether there is one."""
+        step, value = record
         all_callbacks = map(innermost, self.trainer.all_callbacks)
         savers = [cb for cb in all_callbacks if isinstance(cb, ModelSaver)]
         if not savers:
-            raise RuntimeError(f"{self} finds no checkpoint: put a ModelSaver before it.")
+            raise RuntimeError(f"{self} finds no checkpoint: it needs a ModelSaver beside it.")
         for saver in savers:
             saver.wait()
         # What the run was resumed from may be elsewhere, or the copy itself.
         paths = [*reversed(pointed_to(self.checkpoint_dir)), *(saver.last_path for saver in savers)]
         path = next((path for path in paths if path and saved_step(path) == step), None)
-        if path is None:
-            logger.warning(
-                f"{self} does nothing: {self.monitor_stat} is from step {step}, of which no model "
-                "was saved. Trigger it in the same epochs as the ModelSaver."
-            )
-        elif path == self.target or self._copy(path, self.target):
-            self.best, stat = tuple(latest), f"{self._kind} {self.monitor_stat}={value:.5g}"
+        if path is not None and (path == self.target or self._copy(path, self.target)):
+            self.best, stat = (step, value), f"{self._kind} {self.monitor_stat}={value:.5g}"
             logger.info(f"Model at global_step={step} with {stat} saved.")
+        return path is not None
 
     def _copy(self, source: str, target: str) -> bool:
         try:
@@ -211,6 +220,15 @@ class MinSaver(BestValue):
 
     def _look_again(self) -> None:
         self._trigger()
+        self._before_epoch()
+
+    def state_dict(self) -> Dict[str, Any]:
+        late = {} if self._late is None else {"late": tuple(self._late)}
+        return {**super().state_dict(), **late}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._late = state.get("late")
 
 
 class MaxSaver(MinSaver):

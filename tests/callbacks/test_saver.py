@@ -233,6 +233,21 @@ def test_it_may_stand_before_what_computes_the_value(tmp_path, capsys, values, s
     assert not any("no model was saved" in line for line in log_lines(capsys))
 
 
+def test_it_may_stand_before_the_saver_also_of_a_run_that_is_resumed_between_them(tmp_path, capsys):
+    def train_both(max_epoch, **options):
+        kept = MinSaver("val/error", checkpoint_dir=str(tmp_path))
+        saver = ModelSaver(checkpoint_dir=str(tmp_path))
+        train([putting(1.0, 2.0), kept, saver], max_epoch, **options)
+        verify(kept.target)
+        return kept.best
+
+    assert train_both(1) == (2, 1.0)
+    for path in tmp_path.glob("min-*"):
+        path.unlink()
+    assert train_both(2, resume=str(tmp_path / "model-2")) == (2, 1.0)
+    assert not any("no model was saved" in line for line in log_lines(capsys))
+
+
 def test_it_says_so_and_the_name_can_be_given(tmp_path, capsys):
     best(tmp_path, MinSaver, [3.0, 4.0], filename="best")
     line = "Model at global_step=2 with minimum val/error=3 saved."
@@ -274,7 +289,7 @@ def test_it_says_once_what_the_checkpoints_will_take(tmp_path, capsys, monkeypat
 
 
 def test_no_checkpoint_at_all_is_an_error(tmp_path):
-    with pytest.raises(RuntimeError, match="put a ModelSaver before it"):
+    with pytest.raises(RuntimeError, match="needs a ModelSaver beside it"):
         run([putting(1.0), MinSaver("val/error")], tmp_path)
 
 
