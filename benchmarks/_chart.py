@@ -7,7 +7,7 @@ from _report import Row, number
 from figures import FIGURES
 
 WIDTH, EDGE, LINE, ROW = 480, 14, 18, 38  # pixels; narrow enough for a phone
-TICKS = (0.5, 1, 2, 4, 8)
+TICKS = (0.2, 0.5, 1, 2, 5, 10, 20)
 # Greys and colours that are read on white and on black.
 STYLE = """text { font: 13px sans-serif; fill: #787878 } .head { font-weight: bold }
 .up { text-anchor: middle } .end { text-anchor: end } line { stroke: #787878; opacity: 0.35 }
@@ -56,5 +56,4 @@ def draw(results):
 
 def _x(ratio):
     first, last = math.log(TICKS[0]), math.log(TICKS[-1])
-    at = min(max(math.log(ratio), first), last)
-    return EDGE + (at - first) / (last - first) * (WIDTH - 2 * EDGE)
+    return EDGE + (math.log(ratio) - first) / (last - first) * (WIDTH - 2 * EDGE)

@@ -201,13 +201,11 @@ def act_dqn(steps, rom, argv):
                 replay.exploration = ours.exploration
                 batches = iter(replay)
                 for _ in range(steps):
-                    begun = time.process_time() - time.thread_time()
+                    others = time.process_time() - time.thread_time()
                     memory.max()  # drives the weights out of the caches, while other threads act
-                    sampling = time.thread_time()
+                    this = time.thread_time()
                     next(batches)
-                    sampling = time.thread_time() - sampling
-                    acting = time.process_time() - time.thread_time() - begun
-                    seconds.append(sampling + acting)
+                    seconds.append(time.process_time() - others - this)
                 raise tp.StopTraining("That is enough to know.")
 
         config.callbacks.append(Act())
@@ -266,9 +264,7 @@ def _constants(model, batch):
     """One batch of random numbers for the inputs, kept in the graph."""
     from tensorpack.compat import tfv1 as tf
 
-    specs = [
-        ([batch, *spec.shape.as_list()[1:]], spec.dtype.as_numpy_dtype) for spec in model.inputs()
-    ]
+    specs = [([batch, *s.shape.as_list()[1:]], s.dtype.as_numpy_dtype) for s in model.inputs()]
     tensors = []
     for i, array in enumerate(_update.random_arrays(specs)):
         # variables, because what is computed from constants alone is computed only once

@@ -151,7 +151,7 @@ def main(argv):
         parser.error(f"no such figure: {', '.join(set(only) - set(figures))}")
     names = [name for name in FIGURES if name.partition("-")[0] in only]
     minutes = sum(FIGURES[name].minutes for name in names)
-    say(f"about {minutes:.0f} minutes on two idle cores, less with --quick")
+    say(f"about {minutes:.1f} min on two idle cores, less with --quick")
     if load > 0.5:
         sys.stderr.write(f"warning: the load is {load:.1f}; figures count on an idle machine\n")
     results, failed = start(kept, machine(), args.quick), []

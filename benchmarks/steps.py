@@ -75,16 +75,16 @@ def train(trainer, turns, pairs, steps, **config):
     """Trains, and returns the two sides."""
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
         logger.set_logger_dir(folder + "/log", "d")
-        length = {"steps_per_epoch": steps, "max_epoch": pairs + 1}
-        trainer(TrainConfig(model=OneWeight(), callbacks=[turns], **length, **config)).train()
+        config.update(steps_per_epoch=steps, max_epoch=pairs + 1)
+        trainer(TrainConfig(model=OneWeight(), callbacks=[turns], **config)).train()
     return {"trainer": turns.trainer_us[1:], "bare": turns.bare_us[1:]}
 
 
 def step(pairs=7, steps=4000):
     """A trainer's step with the default callbacks, on constant input and fed, beyond the bare call.
 
-    The same session runs the same op through `make_callable`; with a feed through what is below
-    that, since `make_callable` is `Session.run` there.
+    The same session runs the same op through `make_callable`; with a feed through what is below it,
+    since that is `Session.run`; in one thread both do with `inter_op_parallelism_threads=-1`.
     """
 
     def make(trainer):
@@ -95,8 +95,13 @@ def step(pairs=7, steps=4000):
         options = config_pb2.CallableOptions(target=[op.name], feed=feeds)
         return partial(sess._make_callable_from_options(options), DATA)
 
-    constant = {"data": TensorInput(lambda: [tf.constant(DATA)])}
-    for name, source in {"step": constant, "step through FeedInput": {"dataflow": Same()}}.items():
+    alone = get_default_sess_config()
+    alone.inter_op_parallelism_threads = -1
+    for name, source in {
+        "step": {"data": TensorInput(lambda: [tf.constant(DATA)])},
+        "step through FeedInput": {"dataflow": Same()},
+        "step through FeedInput in one thread": {"dataflow": Same(), "session_config": alone},
+    }.items():
         yield Contest(
             f"{name} over bare callable",
             train(SimpleTrainer, Turns(make), pairs, steps, **source),
@@ -123,10 +128,9 @@ def bare_loop():
         weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
         cost = tf.reduce_mean(tf.square(weight * queue.dequeue() - 1))
         step = tf.train.GradientDescentOptimizer(0.01).minimize(cost)
-        start = tf.global_variables_initializer()
         sess = tf.Session(config=get_default_sess_config())
+        sess.run(tf.global_variables_initializer())
     with sess:
-        sess.run(start)
         fill = sess.make_callable(enqueue, feed_list=[fed])
 
         def filling():

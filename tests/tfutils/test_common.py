@@ -155,8 +155,9 @@ def test_version_numbers_compare_as_versions_do(monkeypatch, version, number):
 def test_the_report_names_versions_and_what_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "lmdb", None)  # its import fails
     monkeypatch.setenv("TF_SETTING", "on")
+    monkeypatch.setenv("TF_VAR_password", "secret")
     rows = dict(line.split(None, 1) for line in collect_env_info().splitlines())
     assert rows["tensorpack"] == tensorpack.__version__
     assert rows["numpy"] == np.__version__
     assert rows["lmdb"].startswith("not importable: ")
-    assert rows["TF_SETTING"] == "on"
+    assert rows["TF_SETTING"] == "on" and "TF_VAR_password" not in rows

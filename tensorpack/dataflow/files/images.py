@@ -251,7 +251,7 @@ def _check_header(data: bytes, path: str, max_pixels: int) -> int:
     except Exception as error:  # of any kind, for a header that is damaged
         raise DamagedFile(
             f"{path} is not an image that Pillow reads ({len(data)} bytes): "
-            f"{str(error).partition(' <')[0]}. With max_pixels=None OpenCV reads it."
+            f"{str(error).partition(' <')[0]}. With max_pixels=None OpenCV tries it."
         ) from error
     if width * height > max_pixels:
         raise DamagedFile(
