@@ -196,8 +196,8 @@ class MinSaver(BestValue):
     def _keep(self, record: Any) -> bool:
         """Copies the checkpoint of its step; returns whether there is one."""
         step, value = record
-        all_callbacks = map(innermost, self.trainer.all_callbacks)
-        savers = [cb for cb in all_callbacks if isinstance(cb, ModelSaver)]
+        callbacks = map(innermost, self.trainer.all_callbacks)
+        savers = [cb for cb in callbacks if isinstance(cb, ModelSaver)]
         if not savers:
             raise RuntimeError(f"{self} finds no checkpoint: it needs a ModelSaver beside it.")
         for saver in savers:

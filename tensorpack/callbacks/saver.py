@@ -15,7 +15,7 @@ from tensorpack.utils._directory_lock import absolute_directory
 from tensorpack.utils._words import size_text
 from tensorpack.utils.argtools import accepts_old_keywords
 from tensorpack.utils.checkpoints.segments import abandon
-from tensorpack.utils.checks import as_count, as_names, as_positive
+from tensorpack.utils.checks import as_count, as_names
 
 from ._disk import survive
 from .base import Callback
@@ -40,7 +40,7 @@ class ModelSaver(Callback):
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 or -1 for all.
-      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, such as 1e6 for
+      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, `math.inf` for
         none, have passed.
       checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
         is made as by `logger.auto_set_dir`, a new one where the first is taken.
@@ -71,12 +71,10 @@ class ModelSaver(Callback):
                 "fifth argument of 2017 was keep_recent, which is max_to_keep: pass it by name."
             )
         everything = tf.GraphKeys.GLOBAL_VARIABLES
-        collections = everything if var_collections is None else var_collections
-        self._collections = as_names(self, "var_collections", collections)
+        self._collections = as_names(self, "var_collections", var_collections or everything)
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max(0, as_count(self, "max_to_keep", max_to_keep or 0, least=-1))
-        hours = keep_checkpoint_every_n_hours
-        self._keep_hours = as_positive(self, "keep_checkpoint_every_n_hours", hours)
+        self._keep_hours = keep_checkpoint_every_n_hours
         self.checkpoint_dir = absolute_directory(checkpoint_dir) or logger.get_logger_dir() or ""
         self.saver: Optional[tf.train.Saver] = None
         self._asynchronous = asynchronous

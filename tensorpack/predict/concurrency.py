@@ -63,7 +63,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
     @call_only_once
     def start(self) -> None:
         """Starts the threads."""
-        _started.get(self._predictors[0].output_tensors[0].graph).append(self)
+        started.get(self._predictors[0].output_tensors[0].graph).append(self)
         has_session = tf.get_default_session() is not None
         for number, predictor in enumerate(self._predictors):
             name = f"{type(self).__name__}-{number}"
@@ -113,11 +113,6 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
         """
         self._close()
 
-    @staticmethod
-    def _of(graph: tf.Graph) -> "List[MultiThreadAsyncPredictor]":
-        """Returns those that were started and have the predictors of this graph."""
-        return _started.get(graph)
-
     def _end_training(self) -> None:
         """Ends the threads that go on putting tasks; called when the training is over."""
         with self._changed:
@@ -151,7 +146,7 @@ class MultiThreadAsyncPredictor(AsyncPredictorBase):
             return [self._waiting.popleft() for _ in range(count)]
 
 
-_started: PerGraph[List[MultiThreadAsyncPredictor]] = PerGraph(list)
+started: PerGraph[List[MultiThreadAsyncPredictor]] = PerGraph(list)  # by their predictors' graph
 
 
 def _answer(predictor: OnlinePredictor, requests: List[_Request]) -> None:

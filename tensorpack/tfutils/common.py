@@ -19,8 +19,7 @@ from tensorpack.utils.workers.processes import usable_cores
 
 T = TypeVar("T")
 _REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")
-# Environment variables that change a computation; those of Terraform, with secrets, begin so too.
-_SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_(?!VAR_|TOKEN_|CLI_)")
+_SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_(?!VAR_|TOKEN_|CLI_)")  # and no secret of Terraform
 _STATE_ATTRIBUTE = "_tensorpack_state"
 
 

@@ -65,10 +65,7 @@ class LossScaleOptimizer(ProxyOptimizer):
             return [(map_values(g, lambda g: g * tf.cast(down, g.dtype)), v) for g, v in scaled]
 
     def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
+        self, grads_and_vars: GradsAndVars, global_step: Any = None, name: Optional[str] = None
     ) -> tf.Operation:
         """Returns an op that updates if all gradients are finite, and adapts the scale."""
         grads = list(grads_and_vars)

@@ -80,10 +80,7 @@ class PostProcessOptimizer(ProxyOptimizer):
         self._func, self._colocate = func, colocate
 
     def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
+        self, grads_and_vars: GradsAndVars, global_step: Any = None, name: Optional[str] = None
     ) -> tf.Operation:
         """Returns an op that updates, and after that runs what `func` returned."""
         pairs = list(grads_and_vars)
@@ -128,10 +125,7 @@ class AccumGradOptimizer(ProxyOptimizer):
         self._variables: PerGraph[Dict[Any, tf.Variable]] = PerGraph(dict)
 
     def apply_gradients(
-        self,
-        grads_and_vars: GradsAndVars,
-        global_step: Optional[tf.Variable] = None,
-        name: Optional[str] = None,
+        self, grads_and_vars: GradsAndVars, global_step: Any = None, name: Optional[str] = None
     ) -> tf.Operation:
         """Returns an op that adds the gradients, and at each `niter`-th run updates."""
         grads = FilterNoneGrad().process(list(grads_and_vars))

@@ -10,7 +10,7 @@ from typing import Any, Callable, Deque, List, Optional, Sequence
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFlowTerminated
 from tensorpack.input_source import InputSource
-from tensorpack.predict import MultiThreadAsyncPredictor
+from tensorpack.predict.concurrency import started
 from tensorpack.tfutils.callback import StopTraining, TrainerContract
 from tensorpack.tfutils.common import get_global_step_value
 from tensorpack.tfutils.queues import QueueControl, QueueDrain
@@ -301,7 +301,7 @@ class TrainLoop(TrainerContract):
         errors: List[BaseException] = []
         self.stop_token.request(Finished())
         sess, closing = self.sess, self.hooked_sess or self.sess
-        predictors = [] if sess is None else MultiThreadAsyncPredictor._of(sess.graph)
+        predictors = [] if sess is None else started.get(sess.graph)
         for predictor in predictors:
             predictor._end_training()
         try:
