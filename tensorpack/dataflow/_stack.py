@@ -153,7 +153,7 @@ def _stack(values: List[Any], index: Hashable, deferred: bool) -> Any:
             "use use_list=True."
         )
     stack = DeferredStack(arrays, _common_dtype(arrays, index))
-    return stack if deferred and stack.dtype.names is None else stack.array()
+    return stack if deferred and not (stack.dtype.names or stack.dtype.hasobject) else stack.array()
 
 
 def _stack_numbers(values: List[Any], types: set, index: Hashable) -> np.ndarray:

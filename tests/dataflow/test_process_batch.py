@@ -89,6 +89,14 @@ def test_batches_are_those_of_batch_data(datapoints):
         assert_same(list(flow), list(BatchData(ds, 4)))
 
 
+def test_arrays_of_strings_of_any_length():
+    dtype = pytest.importorskip("numpy", "2.0").dtypes.StringDType()
+    rows = [[np.array(["a" * i, "b"], dtype)] for i in range(8)]
+    ds = DataFromList(rows, shuffle=False)
+    with closing(batched(ds, functions.same, 1)) as flow:
+        assert_same(list(flow), list(BatchData(ds, 4)))
+
+
 def test_batches_go_to_tensorflow_without_a_copy():
     with closing(batched(numbers(24), functions.whole_array)) as flow:
         batches = list(flow)

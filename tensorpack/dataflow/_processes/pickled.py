@@ -22,7 +22,7 @@ from .start_method import find_unpicklable
 
 _SMALL_BYTES = 512
 _PROTOCOL = 4  # of Python 3.7
-_BY_NAME = "biufcmMSU"  # kinds of dtypes that their text describes
+_BY_NAME = "biufcmMSU"  # kinds of dtypes that their text describes, but those of other libraries
 # How scalars are pickled; numpy's own way takes twice as long.
 _SCALARS = {np.dtype(code).type: lambda x: (type(x), (x.item(),)) for code in "?Bilfd"}
 
@@ -61,7 +61,7 @@ class Packed:
         dtype, start = array.dtype, self.begin
         if dtype.hasobject:
             return array.__reduce_ex__(_PROTOCOL)
-        name = dtype.str if dtype.kind in _BY_NAME else dtype
+        name = dtype.str if dtype.kind in _BY_NAME and dtype.isbuiltin != 2 else dtype
         if array.nbytes <= _SMALL_BYTES:
             array = array.array() if isinstance(array, DeferredStack) else array
             return np.ndarray, (array.shape, name, array.tobytes())

@@ -50,6 +50,13 @@ def test_arrays(name):
     assert result.flags.writeable == array.dtype.hasobject
 
 
+@pytest.mark.parametrize("size", [4, 1000])
+def test_an_array_of_another_library(size):
+    array = np.ones(size, pytest.importorskip("ml_dtypes").float8_e5m2)  # a kind of float
+    (result,), _ = through([array])
+    assert result.dtype == array.dtype and (result == array).all()
+
+
 def test_objects_of_any_class():
     box, kinds = Box(LARGE, "x"), {1, 2}
     objects = [box, box, kinds, Masked(LARGE.shape), 1 << 100, ["a", {"b": (None, 2.5)}]]
