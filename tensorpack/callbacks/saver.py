@@ -98,11 +98,11 @@ class ModelSaver(Callback):
         self.saver = self._writer = tf.train.Saver(values, max_to_keep=0)  # the store deletes them
         if self._asynchronous:  # into the same memory each time: new pages take longer than copying
             with tf.name_scope("ModelSaver"), tf.device("/cpu:0"):
-                new, sources = tf.raw_ops.VariableV2, list(values.values())
-                copies = [new(shape=var.shape, dtype=var.dtype.base_dtype) for var in sources]
+                new = partial(tf.raw_ops.VariableV2, shape=tf.TensorShape(None))  # it may change
+                copies = {key: new(dtype=var.dtype.base_dtype) for key, var in values.items()}
                 assign = partial(tf.assign, validate_shape=False)
-                self._copy = tf.group(*map(assign, copies, sources))
-                values = dict(zip(values, copies))
+                self._copy = tf.group(*map(assign, copies.values(), values.values()))
+                values = copies
                 self._writer = tf.train.Saver(values, max_to_keep=0)
         self._finite = FiniteCheck(values)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)

@@ -305,6 +305,19 @@ def test_strings_are_saved_beside_the_training(tmp_path):
     assert {name: np.array(values[name], object).tolist() for name in given} == given
 
 
+def test_a_variable_that_grows_is_saved_beside_the_training(tmp_path):
+    def make(callback):
+        options = {"use_resource": True, "trainable": False, "name": "rows"}
+        with tf.name_scope(None):
+            rows = tf.Variable(np.ones([1, 2]), shape=tf.TensorShape([None, 2]), **options)
+        callback.grow = rows.assign(tf.concat([rows, rows], 0)).op
+
+    growing = when(setup_graph=make, trigger_epoch=lambda cb: cb.trainer.sess.run(cb.grow))
+    run([growing, ModelSaver(asynchronous=True)], tmp_path, max_epoch=2)
+    for step in (2, 4):
+        assert saved(tmp_path / f"model-{step}")["rows"].tolist() == [[1, 1]] * step
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_infinite_weights_never_replace_a_checkpoint(tmp_path, asynchronous):
     def add(callback):
