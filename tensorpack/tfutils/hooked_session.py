@@ -145,7 +145,7 @@ class HookedSession:
             wanted, fed, wanted_options = request
             structures.append(wanted)
             if fed is not None:
-                feeds = _merge_feeds(feeds, fed) if feeds else fed
+                feeds = fed if feeds is None else _merge_feeds(feeds, fed)
             if wanted_options is not None:
                 every_option.append(wanted_options)
         if every_option or metadata is not None:

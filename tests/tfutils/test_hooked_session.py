@@ -140,8 +140,11 @@ def test_what_can_change_inside_the_same_request_is_looked_at_each_time(session)
     assert fixed.seen == [2, 7]
 
 
-def test_a_feed_that_was_empty_before_is_fed(session):
-    x, feed, sess = tf.placeholder_with_default(1.0, []), {}, session(Hook())
+@pytest.mark.parametrize("checked", [None, {"data:0": np.float32(0)}])
+def test_a_feed_that_was_empty_before_is_fed(session, checked):
+    x, _ = tf.placeholder_with_default(1.0, []), tf.placeholder(tf.float32, [], "data")
+    feed, more = {}, checked and CheckedFeed(checked)
+    sess = session(Hook(tf.train.SessionRunArgs(None, more)))
     assert [sess.run(x, feed), sess.run(x, feed)] == [1, 1]
     feed[x] = 2.0
     assert sess.run(x, feed) == 2
