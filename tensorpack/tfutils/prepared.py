@@ -7,7 +7,7 @@ Here they are analysed once, and ops are run instead of fetched, which is cheape
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from tensorpack.compat import make_raw_callable
+from tensorpack.compat import is_closed, make_raw_callable
 from tensorpack.compat import tfv1 as tf
 
 from .fed_input import FedInput
@@ -46,13 +46,14 @@ def prepare(
       in_caller: whether the thread that calls also computes, which is for graphs of an op or two.
       waits: whether `operation_timeout_in_ms` of the session does not count here.
     """
+    if is_closed(sess):
+        raise RuntimeError("This session has been closed: nothing can be run in it any more.")
     graph = sess.graph
     fetched = _Fetched(graph, [feed.name for feed in feeds if isinstance(feed, tf.Tensor)])
     try:
         where = [fetched.find(structure) for structure in structures]
-        if not all(
-            _input(feed) and graph.is_feedable(graph.as_graph_element(feed)) for feed in feeds
-        ):
+        fed = [_input(feed) and graph.is_feedable(graph.as_graph_element(feed)) for feed in feeds]
+        if not all(fed):
             raise _NotPreparable
     except (KeyError, TypeError, ValueError):  # as_graph_element raises all of them
         return _prepare_by_session(sess, structures, feeds)
@@ -84,8 +85,7 @@ class _Fetched:
     """Collects what is to be computed."""
 
     def __init__(self, graph: tf.Graph, fed: Sequence[str]) -> None:
-        self._graph = graph
-        self._fed = fed  # names of tensors
+        self._graph, self._fed = graph, fed  # names of tensors
         self._places: Dict[str, int] = {}
         self.tensors: List[tf.Tensor] = []
         self.ops: List[tf.Operation] = []

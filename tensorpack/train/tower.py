@@ -173,8 +173,8 @@ class TowerTrainer(Trainer):
                 "TrainConfig(precision='fp16') when it is made, before setup_graph()."
             )
         super().initialize(session_creator, session_init)
-        for predictor in self._predictors:
-            predictor.sess = self.sess
+        for predictor in self._predictors:  # also one that has been called in another
+            predictor.sess, predictor._run = self.sess, None
         towers = self._tower_func.towers.training() if self._tower_func else []
         inputs = [tensor for tower in towers for tensor in tower.inputs]
         warn_of_taking(self.sess, inputs, lambda: self.in_step)

@@ -106,8 +106,9 @@ def test_an_error_of_an_op_has_its_type_and_name_and_a_closed_session_is_a_runti
     with pytest.raises(tf.errors.InvalidArgumentError, match="looked_at"):
         call(np.nan)
     sess.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        call(1.0)
+    for late in (lambda: call(1.0), lambda: prepare(sess, [x], [x])):
+        with pytest.raises(RuntimeError, match="This session has been closed"):
+            late()
 
 
 @pytest.mark.parametrize("in_caller", [False, True])

@@ -49,6 +49,19 @@ def test_a_predictor_follows_the_training_whenever_it_was_made():
     np.testing.assert_allclose(predicts.seen[-1], [5, 8], atol=0.5)
 
 
+def test_a_predictor_that_was_called_in_another_session_follows_the_training():
+    class CallsAtOnce(Predicts):
+        def _setup_graph(self):
+            super()._setup_graph()
+            with tf.Session(config=CPUS) as sess:
+                sess.run(tf.global_variables_initializer())
+                assert self.predict(X)[0].tolist() == [0, 0]
+
+    predicts = CallsAtOnce()
+    trainer(predicts).train()
+    np.testing.assert_allclose(predicts.seen[-1], [5, 8], atol=0.5)
+
+
 @pytest.mark.parametrize(
     "options, where, name, device",
     [
