@@ -191,8 +191,8 @@ class ModelSaver(Callback):
                 f"{bad} is not finite after global_step {step}, so the model is not saved. Look at "
                 "the data of this step, the learning rate, and what is divided by."
             )
-        with session.graph.as_default():  # in a new thread TensorFlow 2 would execute eagerly
-            self._writer.save(session, path, write_meta_graph=False, write_state=False)
+        saver, limit = self._writer.saver_def, tf.RunOptions(timeout_in_ms=10**9)  # a slow disk
+        session.run(saver.save_tensor_name, {saver.filename_tensor_name: path}, limit)
 
     def _after_train(self) -> None:
         self.wait()

@@ -2,6 +2,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from contextlib import nullcontext
 from functools import partial
 
@@ -18,6 +19,7 @@ from tensorpack.callbacks import (
     PeriodicTrigger,
     TFEventWriter,
 )
+from tensorpack.compat import run_after
 from tensorpack.compat import tfv1 as tf
 from tensorpack.dataflow import DataFromList
 from tensorpack.tfutils.checkpoint import verify
@@ -374,6 +376,22 @@ def test_a_save_that_fails_is_not_the_end_unless_it_is_the_last(
     line = "MinSaver does nothing: val/error is from step 2, of which no model was saved."
     assert sum(each.startswith(line) for each in log_lines(capsys)) == 1
     assert checkpoints(tmp_path) == (["min-val-error", "model-4"] if epochs == 2 else [])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_write_may_take_longer_than_an_operation_of_the_session(tmp_path, asynchronous):
+    def make_slow(callback):
+        slow = tf.py_func(lambda: time.sleep(0.8), [], [])
+        for op in tf.get_default_graph().get_operations():
+            if op.type == "SaveV2":
+                run_after(op, slow)
+
+    slowing = when(setup_graph=make_slow)
+    slowing.sets_up_last = True
+    saver = ModelSaver(checkpoint_dir=str(tmp_path), asynchronous=asynchronous)
+    limit = tf.ConfigProto(operation_timeout_in_ms=500, allow_soft_placement=True)
+    train([saver, slowing], 1, session_config=limit)
+    assert checkpoints(tmp_path) == ["model-2"]
 
 
 @pytest.mark.parametrize(
