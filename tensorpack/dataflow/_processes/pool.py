@@ -19,8 +19,7 @@ from .start_method import start
 
 SEEDS = Limits(slots=0, items=1000, nbytes=0)  # of inputs that are numbers
 
-_WARN_SECONDS = 60.0
-_REAP_SECONDS = 2.0
+_WARN_SECONDS, _REAP_SECONDS = 60.0, 2.0
 
 
 class _PoolWorker:
@@ -183,7 +182,10 @@ class WorkerPool:
             worker.results.return_slots()
         fds = poll.poll(0)
         while not fds and wait:
-            fds = poll.poll(1000)
+            # a process that was forked at the same moment may hold the pipes of one that is gone
+            fds = poll.poll(1000) or [
+                (w.process.sentinel, 0) for w in self._workers if not w.process.is_alive()
+            ]
             if time.monotonic() - begin > warn:
                 warn *= 2
                 # of those with inputs, if these are counted

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -66,6 +68,31 @@ def test_an_input_for_a_worker_that_left_does_not_hide_where(make):
     with pytest.raises(WorkerFailed, match="SystemExit: 3") as caught:
         pool.exchange(Packed([1]), 1)
     assert "in leave" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_the_end_of_a_worker_whose_pipes_another_process_holds(make, is_killed):
+    held, holding = os.pipe()
+
+    def leave_another(item):
+        if os.fork() == 0:
+            os.close(holding)
+            os.read(held, 1)  # until the end of the test
+            os._exit(0)
+        (functions.be_killed if is_killed else functions.sleep)()
+
+    pool = make(leave_another, count=1)
+    assert pool._workers[0].inputs.offer(Packed([0]))
+    thread, errors = in_thread(pool.exchange)
+    if not is_killed:
+        time.sleep(0.1)
+        threading.Thread(target=pool.close).start()
+    thread.join(LONG)
+    is_waiting = thread.is_alive()
+    os.close(holding)
+    os.close(held)
+    assert not is_waiting
+    assert [type(error) for error in errors] == [WorkerDied if is_killed else DataFlowTerminated]
 
 
 def test_a_signal_handler_closes_it_while_it_waits(make):
