@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Iterable, List, Optional, Sequence, Tuple
 
 from tensorpack.utils import logger
 from tensorpack.utils.workers.processes import ProcessGroup
@@ -98,9 +98,8 @@ class WorkerPool:
         except BaseException:
             self.close()
             raise
-        self._by_fd: Dict[int, _PoolWorker] = {}
-        for worker in self._workers:
-            self._by_fd[worker.results.reads.fd] = self._by_fd[worker.process.sentinel] = worker
+        self._by_fd = {worker.results.reads.fd: worker for worker in self._workers}
+        self._by_fd.update({worker.process.sentinel: worker for worker in self._workers})
         room = [worker.inputs.reads.fd for worker in self._workers]
         self._poll, self._poll_for_room = poll_of(*self._by_fd), poll_of(*self._by_fd, *room)
 
@@ -177,10 +176,9 @@ class WorkerPool:
 
         Raises the error of a worker that has ended, with nothing left to take.
         """
-        begin, warn = time.monotonic(), _WARN_SECONDS
         for worker in self._workers:  # of all, not only those that have sent something
             worker.results.return_slots()
-        fds = poll.poll(0)
+        begin, warn, fds = time.monotonic(), _WARN_SECONDS, poll.poll(0)
         while not fds and wait:
             # a process that was forked at the same moment may hold the pipes of one that is gone
             fds = poll.poll(1000) or [
