@@ -99,7 +99,7 @@ class ModelSaver(Callback):
         if self._asynchronous:  # into the same memory each time: new pages take longer than copying
             with tf.name_scope("ModelSaver"), tf.device("/cpu:0"):
                 new = partial(tf.raw_ops.VariableV2, shape=tf.TensorShape(None))  # it may change
-                copies = {key: new(dtype=var.dtype.base_dtype) for key, var in values.items()}
+                copies = {k: new(dtype=v.dtype.base_dtype, name=k) for k, v in values.items()}
                 assign = partial(tf.assign, validate_shape=False)
                 self._copy = tf.group(*map(assign, copies.values(), values.values()))
                 values = copies

@@ -320,6 +320,16 @@ def test_a_variable_that_grows_is_saved_beside_the_training(tmp_path):
         assert saved(tmp_path / f"model-{step}")["rows"].tolist() == [[1, 1]] * step
 
 
+def test_trainings_on_one_server_save_beside_them(tmp_path, monkeypatch):
+    server = tf.train.Server.create_local_server()  # which keeps variables, by their names
+    monkeypatch.setattr(tf, "Session", partial(tf.Session, server.target))
+    for name, dtype in (("first", tf.float32), ("second", tf.bool)):
+        make = partial(tf.get_variable, name, [], dtype, tf.ones_initializer(), trainable=False)
+        adding = when(setup_graph=lambda _, make=make: make())
+        run([adding, ModelSaver(asynchronous=True)], tmp_path)
+        assert saved(tmp_path / "model-2")[name] == 1
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_infinite_weights_never_replace_a_checkpoint(tmp_path, asynchronous):
     def add(callback):
