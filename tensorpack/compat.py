@@ -60,7 +60,7 @@ __all__ = [
     "tfv1",
 ]
 
-_A_YEAR = 365 * 24 * 60 * 60 * 1000  # milliseconds
+A_YEAR = 365 * 24 * 60 * 60 * 1000  # milliseconds
 
 TensorSpec = tfv1.TensorSpec
 
@@ -139,7 +139,7 @@ def make_raw_callable(
     config = getattr(sess, "_config", None)
     if waits and config is not None and config.operation_timeout_in_ms > 0:
         # Only then: a run with a time-out takes a slower way through TensorFlow.
-        options.run_options.timeout_in_ms = _A_YEAR
+        options.run_options.timeout_in_ms = A_YEAR
     return make(options)
 
 

@@ -143,7 +143,7 @@ class MinSaver(BestValue):
       checkpoint_dir: where the checkpoints are; the log directory by default.
     """
 
-    _late: Any = None  # a better value, until a ModelSaver behind it has saved
+    _late: Any = None  # (step, better value), until a ModelSaver behind it has saved
 
     def __init__(
         self,
@@ -183,11 +183,11 @@ class MinSaver(BestValue):
         self._before_epoch()
         latest = self._new_value()
         if latest is not None and self._is_better(latest.value) and not self._keep(latest):
-            self._late = latest
+            self._late = tuple(latest)
 
     def _before_epoch(self) -> None:
         late, self._late = self._late, None
-        if late is not None and not self._keep(late):
+        if late and not self._keep(late):
             logger.warning(
                 f"{self} does nothing: {self.monitor_stat} is from step {late[0]}, of which no "
                 "model was saved. Trigger it in the same epochs as the ModelSaver."
@@ -223,7 +223,7 @@ class MinSaver(BestValue):
         self._before_epoch()
 
     def state_dict(self) -> Dict[str, Any]:
-        late = {} if self._late is None else {"late": tuple(self._late)}
+        late = {"late": self._late} if self._late else {}
         return {**super().state_dict(), **late}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:

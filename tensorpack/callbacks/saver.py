@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
+from tensorpack.compat import A_YEAR
 from tensorpack.compat import tfv1 as tf
 from tensorpack.tfutils.checkpoint import CheckpointStore
 from tensorpack.utils import logger
@@ -40,8 +41,7 @@ class ModelSaver(Callback):
 
     Args:
       max_to_keep: how many checkpoints are kept, at least two; 0 or -1 for all.
-      keep_checkpoint_every_n_hours: one is kept for ever each time so many hours, `math.inf` for
-        none, have passed.
+      keep_checkpoint_every_n_hours: one is kept for ever per so many hours; `math.inf` for none.
       checkpoint_dir: where to save, in UTF-8; the log directory by default. If there is none, one
         is made as by `logger.auto_set_dir`, a new one where the first is taken.
       var_collections: name or names of the collections of variables to save; all global variables
@@ -71,7 +71,8 @@ class ModelSaver(Callback):
                 "fifth argument of 2017 was keep_recent, which is max_to_keep: pass it by name."
             )
         everything = tf.GraphKeys.GLOBAL_VARIABLES
-        self._collections = as_names(self, "var_collections", var_collections or everything)
+        collections = everything if var_collections is None else var_collections
+        self._collections = as_names(self, "var_collections", collections)
         self.saves_all = self._collections == [everything]
         self._max_to_keep = max(0, as_count(self, "max_to_keep", max_to_keep or 0, least=-1))
         self._keep_hours = keep_checkpoint_every_n_hours
@@ -102,8 +103,7 @@ class ModelSaver(Callback):
                 copies = {k: new(dtype=v.dtype.base_dtype, name=k) for k, v in values.items()}
                 assign = partial(tf.assign, validate_shape=False)
                 self._copy = tf.group(*map(assign, copies.values(), values.values()))
-                values = copies
-                self._writer = tf.train.Saver(values, max_to_keep=0)
+                values, self._writer = copies, tf.train.Saver(copies, max_to_keep=0)
         self._finite = FiniteCheck(values)
         self._store = CheckpointStore(self.checkpoint_dir, self._max_to_keep, self._keep_hours)
 
@@ -191,7 +191,7 @@ class ModelSaver(Callback):
                 f"{bad} is not finite after global_step {step}, so the model is not saved. Look at "
                 "the data of this step, the learning rate, and what is divided by."
             )
-        saver, limit = self._writer.saver_def, tf.RunOptions(timeout_in_ms=10**9)  # a slow disk
+        saver, limit = self._writer.saver_def, tf.RunOptions(timeout_in_ms=A_YEAR)  # a slow disk
         session.run(saver.save_tensor_name, {saver.filename_tensor_name: path}, limit)
 
     def _after_train(self) -> None:

@@ -210,12 +210,12 @@ class _Feeder(Callback):
 
     def __init__(self, source: FeedInput) -> None:
         self._source = source
-        self._request = tf.train.SessionRunArgs(None)
+        self._request = tf.train.SessionRunArgs(None, source._feed)
 
     def _before_run(self, ctx: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         source = self._source
         try:
-            feed = self.trainer.interruptible(source.feed_of_step, source.end_wait)
+            self.trainer.interruptible(source.feed_of_step, source.end_wait)
         except StopIteration:
             if source.by_pass:
                 raise tf.errors.OutOfRangeError(None, None, "The pass is over.") from None
@@ -224,8 +224,6 @@ class _Feeder(Callback):
             raise
         except tf.errors.OutOfRangeError as error:  # of the user, and not the end of the pass
             raise RuntimeError(f"{type(source.ds).__name__} failed with {error!r}") from error
-        if self._request.feed_dict is not feed:
-            self._request = tf.train.SessionRunArgs(None, feed)
         return self._request
 
     def state_dict(self) -> Dict[str, Any]:

@@ -19,7 +19,8 @@ from tensorpack.utils.workers.processes import usable_cores
 
 T = TypeVar("T")
 _REPORTED_PACKAGES = ("numpy", "msgpack", "cv2", "zmq", "lmdb", "h5py")
-_SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_(?!VAR_|TOKEN_|CLI_)")  # and no secret of Terraform
+# Environment variables that change a computation, but not those of Terraform, which has secrets.
+_SETTING = re.compile("(CUDA|NVIDIA|OMP|TF)_(?!VAR_|TOKEN_|CLI_)")
 _STATE_ATTRIBUTE = "_tensorpack_state"
 
 

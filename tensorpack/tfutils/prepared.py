@@ -85,7 +85,7 @@ class _Fetched:
     """Collects what is to be computed."""
 
     def __init__(self, graph: tf.Graph, fed: Sequence[str]) -> None:
-        self._graph, self._fed = graph, fed  # names of tensors
+        self._graph, self._fed = graph, fed  # the latter are names of tensors
         self._places: Dict[str, int] = {}
         self.tensors: List[tf.Tensor] = []
         self.ops: List[tf.Operation] = []
